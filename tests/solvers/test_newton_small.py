@@ -98,30 +98,8 @@ def test_steps_without_progress_are_counted_within_a_call():
     assert solution.passes < 1000
 
 
-@pytest.mark.parametrize("outlier", [1.0, 1e9])
-def test_the_hessian_that_is_updated_is_the_sum_over_all_rows(outlier):
-    """Rows enter and leave the sum; where nearly all of an entry leaves, rounding errors would remain."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(300, 5))
-    labels = np.sign(X[:, 0] + 0.5 * rng.normal(size=300))
-    X[7, 1] = outlier * labels[7]
-    problem = Problem(X, MeanRisk("squared_hinge", labels), 1e-3, intercept=True)
-    solver = Newton(sampling=False)
-    state, reads = solver.start(problem, None), []
-    for _ in range(12):
-        reads.append(solver.step(state, Hint(None, 0.0, lambda: False)))
-        small = state.outputs[0].sample.small
-        rows = np.column_stack([X, np.ones(300)])
-        expected = np.tril((rows * small.held[:, None]).T @ rows)[:, :5]
-        scale = np.sqrt(np.diagonal(expected[:5]))
-        errors = np.abs(small.gram[:, :5] - expected)[:5] / np.outer(scale, scale)
-        assert np.max(np.tril(errors)) < 1e-7
-    # the first step reads all rows for the sum, the scores and the dual point, later ones few for the sum
-    assert min(reads) < 0.75 * reads[0]
-
-
 def test_no_intercept_of_a_first_step_is_far_from_the_best_one():
-    """The mean of the labels; where almost all are of one class the best intercept itself, which may be large."""
+    """The best one of the logistic loss: from the mean of the labels, or by a search where one class is rare."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(2000, 2))
     for positives in (1, 200, 1000):
@@ -130,5 +108,5 @@ def test_no_intercept_of_a_first_step_is_far_from_the_best_one():
         first = Newton(sampling=False).start(problem, None).outputs[0].intercept
         best = problem.risk.constant_intercept
         value = [problem.risk.value(np.full(2000, b)) for b in (first, best)]
-        assert value[0] <= 1.6 * value[1]
+        assert value[0] <= (1.0 + 1e-12) * value[1]
         assert positives > 1 or first == best

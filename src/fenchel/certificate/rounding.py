@@ -149,10 +149,9 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
     elif math.isfinite(problem.regularizer.largest_scale(bound.v)):
         # theta was scaled down by the error of v, and D falls by theta . s, about lam Omega(w), for each unit of scale
         charge = 2.0 * problem.lam * abs(primal.penalty) * (spread.largest + 32.0 * UNIT)
+    same = fine and not bound.distance and bound.decomposed is None
     return Errors(
-        *map(_upwards, (penalty, risk, regularizer, conjugate, charge)),
-        spread,
-        fine and not bound.distance and bound.decomposed is None,
+        _upwards(penalty), _upwards(risk), _upwards(regularizer), _upwards(conjugate), _upwards(charge), spread, same
     )
 
 

@@ -10,8 +10,7 @@ symbol                 here
 =====================  =====================================================================
 w, v                   ``small.weights``, ``small.v``
 b, :math:`\mu`, …      entries of ``small.numbers``, at the positions INTERCEPT, MU, …
-H                      ``matrix``, the first rows of ``small.system``, then its factor; ``small.gram``
-                       without the ridge
+H                      ``matrix``, the first rows of ``small.system``, then its factor
 p, r                   ``direction``, the row after ``matrix`` and its scale
 =====================  =====================================================================
 """
@@ -33,8 +32,6 @@ INTERCEPT, MU, RISK_GAP, REGULARIZER_GAP, THETA_SUM, RADIUS, PREDICTED = range(7
 NUMBERS = 7
 #: evaluations of a line search
 _EVALUATIONS = 60
-#: share of a diagonal entry of ``gram`` that must remain when rows are taken away, for eight digits of it
-_LEAST_LEFT = 1e-8
 
 
 class Small(NamedTuple):
@@ -57,10 +54,6 @@ class Small(NamedTuple):
     numbers: Floats
     #: room for H and the direction
     system: Floats
-    #: sum of h (x, 1) x^T below the diagonal, and the h of each row in it: those of a piecewise quadratic loss rarely
-    #: change
-    gram: Floats
-    held: Floats
 
 
 @helper
@@ -101,15 +94,6 @@ def _update_dual_point(loss: Any, small: Any) -> int:
     return _non_zeros(small.theta)
 
 
-@summing_helper
-def _dot_of_rows(matrix: Any, j: int, k: int, count: int) -> float:
-    """The product of the first ``count`` entries of two rows."""
-    total = 0.0
-    for m in range(count):
-        total += matrix[j, m] * matrix[k, m]
-    return total
-
-
 @helper
 def _factorize(matrix: Any, scale: Any, size: int, ridge: float) -> bool:
     """Overwrite the lower triangle by the Cholesky factor of the matrix scaled to a unit diagonal plus a ridge."""
@@ -118,7 +102,8 @@ def _factorize(matrix: Any, scale: Any, size: int, ridge: float) -> bool:
     for j in range(size):
         for k in range(j + 1):
             total = matrix[j, k] / scale[j] / scale[k] + (ridge if j == k else 0.0)
-            total -= _dot_of_rows(matrix, j, k, k)
+            for m in range(k):
+                total -= matrix[j, m] * matrix[k, m]
             if j == k:
                 if not total > ridge:
                     return False
@@ -174,56 +159,11 @@ def _dot(x: Any, w: Any) -> float:
 
 
 @helper
-def _add_rows(X: Any, hess: Any, matrix: Any, size: int) -> int:
-    """Add h (x, 1)(x, 1)^T of all rows with h other than zero, as ``_add_outer_products`` does; their number."""
-    rows, count, found = np.zeros(4, np.intp), 0, 0
-    for t in range(len(hess)):
-        if hess[t] != 0.0:
-            rows[count] = t
-            count, found = count + 1, found + 1
-            if count == 4:
-                _add_outer_products(X, hess, rows, count, matrix, size)
-                count = 0
-    if count:
-        _add_outer_products(X, hess, rows, count, matrix, size)
-    return found
-
-
-@helper
-def _update_gram(small: Any, size: int) -> int:
-    """``small.gram`` at the present second derivatives, by the rows where they changed if these are few; rows read."""
-    n, d, gram, held = len(small.labels), len(small.weights), small.gram, small.held
-    active = changed = 0
-    for t in range(n):
-        active += small.hess[t] != 0.0
-        changed += small.hess[t] != held[t]
-    few = 2 * changed < active
-    before = np.zeros(d)
-    if few:
-        for j in range(d):
-            before[j] = gram[j, j]
-        for t in range(n):
-            held[t] = small.hess[t] - held[t]
-        _add_rows(small.X, held, gram, size)
-        for j in range(d):
-            # where most of a sum was taken away, rounding errors remain
-            few = few and gram[j, j] >= _LEAST_LEFT * before[j]
-    for t in range(n):
-        held[t] = small.hess[t]
-    if few:
-        return changed
-    gram[:] = 0.0
-    return _add_rows(small.X, held, gram, size)
-
-
-@helper
-def _direction(small: Any, ridge: float) -> tuple[bool, int]:
-    """The direction of ``Quadratic.solve``, and minus half the derivative along it.
-
-    Returns whether H is definite, and the rows read.
-    """
+def _direction(small: Any, ridge: float) -> bool:
+    """The direction of ``Quadratic.solve``, and minus half the derivative along it; False if H is not definite."""
     d, n, numbers = len(small.weights), len(small.labels), small.numbers
     size = d + 1 if small.free else d
+    small.system[:] = 0.0
     matrix, scale, direction = small.system[:size], small.system[size], small.system[size + 1]
     total = 0.0
     for t in range(n):
@@ -231,14 +171,22 @@ def _direction(small: Any, ridge: float) -> tuple[bool, int]:
     if total == 0.0:
         # no row is active: H is regular all the same
         total = min(small.lam, 1.0)
-    read = _update_gram(small, size)
-    matrix[:] = small.gram[:size]
+    rows, count = np.zeros(4, np.intp), 0
+    for t in range(n):
+        if small.hess[t] != 0.0:
+            rows[count] = t
+            count += 1
+            if count == 4:
+                _add_outer_products(small.X, small.hess, rows, count, matrix, size)
+                count = 0
+    if count:
+        _add_outer_products(small.X, small.hess, rows, count, matrix, size)
     for j in range(d):
         matrix[j, j] += small.lam
     if small.free:
         matrix[d, d] = total
     if not _factorize(matrix, scale, size, ridge):
-        return False, read
+        return False
     for j in range(d):
         direction[j] = small.lam * (small.v[j] - small.weights[j])
     if small.free:
@@ -249,7 +197,7 @@ def _direction(small: Any, ridge: float) -> tuple[bool, int]:
     for j in range(size):
         derivative -= gradient[j] * direction[j]
     numbers[PREDICTED] = -0.5 * derivative
-    return derivative < 0.0, read
+    return derivative < 0.0
 
 
 @helper
@@ -349,8 +297,8 @@ def newton_steps(
                     loss, small.labels, small.shares, small.centre, small.scores, numbers[MU], radius, small.hess, 0, n
                 )
         # 2. the minimizer of the quadratic model
-        downwards, active = _direction(small, ridge)
-        if not downwards:
+        active = _non_zeros(small.hess)
+        if not _direction(small, ridge):
             break
         moved = _move(loss, small, small.system[d + 2] if small.free else small.system[d + 1])
         if moved == 0:

@@ -70,8 +70,7 @@ class Sample(RowSample):
             return None
         examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change
         state = np.empty(features), np.empty(features), np.empty(NUMBERS), np.empty((features + 3, features + 1))
-        gram = np.zeros((features + 1, features + 1)), np.zeros(len(self.selected))
-        return Small(problem.lam, problem.intercept, *examples, self.theta, self.hess, *state, *gram)
+        return Small(problem.lam, problem.intercept, *examples, self.theta, self.hess, *state)
 
     def _dense(self) -> Floats:
         """The rows as an array in float64 and C order."""

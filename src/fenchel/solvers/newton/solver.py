@@ -157,10 +157,10 @@ class Newton(SampledNewton):
         mean = problem.mean_risk
         if not np.any(weights):
             if mean.smooth and mean.loss.task == "classification":
-                # the minimizer for the squared hinge; a search for that of another loss takes longer than a small step
-                near = float(sample.shares @ sample.labels)
-                if abs(near) <= _MIXED:
-                    return near
+                # the minimizers of the squared hinge and of the logistic loss, and near that of another one
+                mixture = float(sample.shares @ sample.labels)
+                if abs(mixture) <= _MIXED:
+                    return mixture if mean.loss.piecewise_quadratic() is not None else 2.0 * math.atanh(mixture)
             return float(np.atleast_1d(problem.risk.constant_intercept)[k])
         labels = np.atleast_2d(mean.labels.T)[k]
         return float(mean.loss.best_intercept(problem.design.scores(weights), labels, mean.shares))
