@@ -9,10 +9,10 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from agreement import assert_certified
 from fenchel import Problem, Status, regularizers, solve
-from fenchel.numerics import linear_program
 from fenchel.risks import F1, CrammerSinger, MeanRisk, Multinomial, OrdinalHinge, RocAUC, WestonWatkins
 from fenchel.solvers import SOLVERS, STALLED, BlockCoordinate, DualCoordinate, Hint
 from fenchel.solving.deadline import Deadline
@@ -210,8 +210,8 @@ def test_a_linear_program_is_told_its_time_limit(solver, loss, monkeypatch):
         given.append(options["time_limit"])
         return solved(*arguments, options=options, **constraints)
 
-    solved = linear_program.linprog
-    monkeypatch.setattr(linear_program, "linprog", linprog)
+    solved = scipy.optimize.linprog
+    monkeypatch.setattr(scipy.optimize, "linprog", linprog)
     problem = Problem(X[:3], MeanRisk(loss, LABELS[:3]), LAM, regularizers.L1())
     assert solve(problem, solver).converged
     assert solve(problem, solver, time_limit=1e6).converged
@@ -223,7 +223,7 @@ def test_a_linear_program_is_told_its_time_limit(solver, loss, monkeypatch):
 def test_a_linear_program_ends_at_a_limit(solver, loss, monkeypatch):
     """HiGHS itself would not end."""
     may_end = threading.Event()
-    monkeypatch.setattr(linear_program, "linprog", lambda *arguments, **options: may_end.wait())
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *arguments, **options: may_end.wait())
     problem = Problem(X[:3], MeanRisk(loss, LABELS[:3]), LAM, regularizers.L1())
     solution = solve(problem, solver, stop_requested=Countdown(10))
     may_end.set()
