@@ -1,11 +1,13 @@
 """Risks of ordered classes and of several labels: every pair, planes, conjugates, optima of a conic solver, errors."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import slow_ordinal as slow
-from fenchel import FenchelError, Problem, certify, solve
+from fenchel import FenchelError, Model, Problem, certify, solve
 from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks import CrammerSinger, MultilabelHinge, OrdinalHinge, RocAUC
 from fenchel.solvers.reference.excessive_gap import dual_set
@@ -122,6 +124,26 @@ def test_ties_count_as_wrong_and_separated_labels_cost_nothing():
     slope, offset, value = OrdinalHinge(y).cutting_plane(2.0 * y)
     assert (offset, value) == (0.0, 0.0)
     assert not np.any(slope)
+
+
+def test_weights_of_very_different_size_are_within_the_stated_error():
+    """Pairs of little weight in a group of labels whose running sums follow those of large weights."""
+    rng = np.random.default_rng(0)
+    beyond = 0
+    for _ in range(200):
+        y, s = rng.integers(0, 4, 8), 1e5 * rng.random(8)
+        weights = rng.choice([1e-9, 0.1, 1.0, 7.0, 1e6], 8)
+        y[:2], weights[:2] = (0, 3), 0.1
+        problem = Problem(s[:, None], OrdinalHinge(y, weights), 1.0)
+        found = certify(problem, Model(np.ones(1)), np.zeros(8))
+        c, scores = [Fraction(weight) for weight in weights], [Fraction(score) for score in s]
+        pairs = [(i, j) for i in range(8) for j in range(8) if y[i] < y[j]]
+        total = sum(c[i] * c[j] for i, j in pairs)
+        risk = sum(c[i] * c[j] * max(0, 1 - scores[j] + scores[i]) for i, j in pairs) / total
+        assert abs(risk + Fraction(1, 2) - Fraction(found.primal)) <= Fraction(found.primal_error)
+        beyond += abs(risk + Fraction(1, 2) - Fraction(found.primal)) > Fraction(1e-15) * risk
+    # the relative error is that of no sum of terms >= 0
+    assert beyond
 
 
 def test_two_labels_are_the_roc_area():

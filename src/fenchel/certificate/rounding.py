@@ -8,7 +8,8 @@ floats.  With :math:`\gamma_m` of ``numerics.rounding``, whatever the order of s
     \|\tilde v - v\| \le e = \gamma_m\,\frac{\sum_i|\theta_i|\|x_i\|}{\lambda} + 8u\|v\|,
 
 where m counts the additions on the way of a product.  R is computed with an error of K roundings of the scores, of the
-constants that are added to them, and of itself (``Risk.roundings``).  With g the largest subgradients near the scores,
+constants that are added to them, and of itself (``Risk.roundings``); what running sums lose beyond that is added
+(``Risk.cancellation_error``).  With g the largest subgradients near the scores,
 
 .. math::
     P - \tilde P \le \lambda\,\Delta\Omega + \sum_i g_i\bigl(r_i + \gamma_K(|s_i| + \ell_i)\bigr) + \gamma_K|R|, \qquad
@@ -176,7 +177,7 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
         error += own * (largest + risk.largest_label) + lost
         slopes = risk.subgradient_norm_bound_near(primal.risk, error)
         if math.isfinite(slopes):
-            return slopes * error + summed
+            return slopes * error + summed + risk.cancellation_error(largest)
     scores = scores_at(problem, primal)
     rounded = UNIT * np.asarray(design.score_roundings, dtype=np.float64)
     rounded = rounded / (1.0 - rounded) + relative
@@ -190,7 +191,8 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
         noise = noise * design.score_magnitudes(model.weights, rows) + added * sizes + lost
         noise += own * (sizes + intercept + part.label_sizes())
         total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
-    return total + summed
+    largest = float(np.max(np.abs(scores)) + np.max(intercept))
+    return total + summed + risk.cancellation_error(largest)
 
 
 def adjoint_spread(

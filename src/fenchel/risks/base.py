@@ -239,6 +239,10 @@ class Risk(abc.ABC):
         """Those of ``roundings`` that the scores have to be charged with: not those of a sum of terms >= 0."""
         return self.roundings
 
+    def cancellation_error(self, size: float) -> float:
+        """A bound on the error of R(s) that ``roundings`` do not cover, for scores of at most this size."""
+        return 0.0
+
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         """A bound on the rounding error of R*(-theta), which was computed as ``conjugate``, for this very theta.
 

@@ -152,6 +152,14 @@ class GradedPairs(Risk):
         above, below = self._wrong(scores + radius, scores - radius)
         return self.amounts * np.maximum(above, below) / self.pairs
 
+    def cancellation_error(self, size: float) -> float:
+        """Running sums within a group of labels are differences of sums over all groups, whose roundings they have."""
+        if self._whole or self.bits == 1:
+            return 0.0
+        each = self.bits * (self.examples + 4.0) * _EXTENDED_EPS * float(np.sum(self.amounts))
+        # of the offset, and of the two sums of each entry of the subgradient
+        return each * float(np.sum(self.amounts / self.pairs)) * (1.0 + 2.0 * size)
+
     def smoothed(self, scores: Array, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0, by two counts of wrong pairs: one of the margin 1, one of the margin 1 - mu.
 
