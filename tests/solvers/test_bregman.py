@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fenchel import FenchelError, Problem, solve
-from fenchel.risks import F1, BreakEven, CustomMeasure, MeanRisk, PrecisionAtK, RecallAtK
+from fenchel.risks import F1, BreakEven, CustomMeasure, MeanRisk, PrecisionAtK, QMeasure, RecallAtK
 from fenchel.risks.measures.labellings import moments
 from fenchel.solvers import Bregman
 from fenchel.solvers.base import STALLED, Hint
@@ -120,3 +120,11 @@ def test_what_it_can_not_take_and_where_it_ends():
     assert Bregman().step(state, HINT) == STALLED
     with pytest.raises(FenchelError, match="solver='bregman' does not support"):
         solve(Problem(np.eye(2), MeanRisk("hinge", [1, -1]), 1.0), "bregman")
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
+@pytest.mark.parametrize("kind", [F1, QMeasure])
+def test_scores_that_overflow_are_a_clear_error(kind):
+    X = 1e150 * np.random.default_rng(0).standard_normal((4, 4))
+    with pytest.raises(FenchelError, match="scores X w overflow or are not finite"):
+        solve(Problem(X, kind([1, -1, 1, -1]), 1e-13), "bregman", max_iter=50)

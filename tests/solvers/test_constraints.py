@@ -38,6 +38,14 @@ def test_the_names():
     assert set(LOSSES) == set(INFINITE) == set(slow.INFINITE)
 
 
+def test_an_interval_of_tiny_intercepts_has_its_middle():
+    """Reciprocals of its numbers overflow."""
+    score = np.array([1e-310, -3e-310])
+    assert NegativeLog().best_intercept(score, np.array([1.0, -1.0]), np.array([0.5, 0.5])) == pytest.approx(
+        1e-310, rel=1e-9
+    )
+
+
 @pytest.mark.parametrize("name", list(LOSSES))
 def test_values_and_conjugates(name):
     loss, rng = LOSSES[name], np.random.default_rng(0)

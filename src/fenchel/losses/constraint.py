@@ -38,6 +38,8 @@ from fenchel.validation import check_number
 
 #: distance to a one-sided bound on the intercept, relative to the scores: a few hundred roundings
 _CLEARANCE = 1e-12
+#: length of an interval of intercepts below which derivatives near its ends overflow
+_SHORT_INTERVAL = 1e-290
 
 
 class CompiledConstraint(NamedTuple):
@@ -286,7 +288,7 @@ class NegativeLog(_InfiniteLoss):
         if not (math.isfinite(low) and math.isfinite(high)):
             return low + 1.0 if math.isfinite(low) else high - 1.0
         inside = 1e-14 * (high - low)
-        if not low < low + inside < high - inside < high:
+        if high - low < _SHORT_INTERVAL or not low < low + inside < high - inside < high:
             return 0.5 * (low + high)
 
         def derivative(b: float) -> float:

@@ -44,6 +44,7 @@ L                        ``lipschitz``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -104,8 +105,11 @@ class Averages(Iterates):
             # 2. and 3.
             weights = ((1.0 - tau) * self.x_theta + tau * self.x_theta_hat) / problem.lam
             scores = design.scores(weights)
+            between = (1.0 - tau) * self.scores + tau * scores
+            if not np.all(np.isfinite(between)):
+                return STALLED
             # 4.
-            found = self.maximize((1.0 - tau) * self.mu, (1.0 - tau) * self.scores + tau * scores)
+            found = self.maximize((1.0 - tau) * self.mu, between)
             x_theta = design.adjoint(found.theta)
             passes += 1.0
             attained = found.negative_conjugate - float(np.vdot(found.theta, scores))
@@ -134,6 +138,8 @@ class Averages(Iterates):
         return passes
 
     def expected_gap(self) -> float:
+        if not np.all(np.isfinite(self.scores)):
+            return math.inf
         return self.gap(self.x_theta, self.problem.risk.value(self.scores), self.negative_conjugate)
 
     def propose(self) -> tuple[Model, Witness]:
