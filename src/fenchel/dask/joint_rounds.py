@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.dask.design import sharded
 from fenchel.dask.local_blocks import MovedBlocks, block_coordinates, local_block_epochs
-from fenchel.dask.rounds import Rounds, centring
+from fenchel.dask.rounds import Rounds, beginning
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
 from fenchel.solvers.warm_start import first_dual
@@ -30,11 +29,10 @@ class JointRounds(Rounds):
     @classmethod
     def start(cls, problem: Problem, warm: Warm | None, seed: int) -> JointRounds:
         """Return the state at a warm start, or at zero."""
-        design, risk = sharded(problem), problem.multiclass_risk
-        assert design is not None
-        mean, constant = centring(problem, design)
+        begin, risk = beginning(problem, seed), problem.multiclass_risk
+        design, mean = begin.design, begin.mean
         parts = [risk.part(span) for span in design.spans]
-        held = design.groups.place(block_coordinates, parts, mean=mean, lam=problem.lam, constant=constant)
+        held = design.groups.place(block_coordinates, parts, mean=mean, lam=problem.lam, constant=begin.constant)
         theta, v, centre = first_dual(problem, warm)
         alpha = np.divide(theta, risk.shares[:, None], out=np.zeros_like(theta), where=risk.shares[:, None] > 0)
         v = np.ascontiguousarray(np.reshape(v, problem.weights_shape).T)
@@ -44,18 +42,7 @@ class JointRounds(Rounds):
         elif len(mean):
             # the intercepts of centred rows
             centre = centre + mean @ v
-        return cls(
-            problem=problem,
-            design=design,
-            held=held,
-            random=np.random.default_rng(seed),
-            mean=mean,
-            constant=constant,
-            alpha=alpha,
-            v=v,
-            total=total,
-            centre=np.array(centre),
-        )
+        return cls(**begin._asdict(), held=held, alpha=alpha, v=v, total=total, centre=np.array(centre))
 
     @property
     def theta(self) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,14 +78,27 @@ class Rounds(abc.ABC):
             self.refresh()
 
 
-def centring(problem: Problem, design: ShardedDesign) -> tuple[Floats, float]:
-    """Return the mean of the rows and B^2; empty and zero without an intercept."""
-    if not problem.intercept:
-        return np.zeros(0), 0.0
-    mean = design.adjoint(problem.risk.shares)
-    # the variance of the rows about their mean
-    spread = max(design.mean_square - float(mean @ mean), 0.0)
-    return mean, max(_CONSTANT * spread, _PROXIMAL * problem.lam)
+class Beginning(NamedTuple):
+    """What rounds of any kind begin with: fields of ``Rounds``."""
+
+    problem: Problem
+    design: ShardedDesign
+    random: np.random.Generator
+    mean: Floats
+    constant: float
+
+
+def beginning(problem: Problem, seed: int) -> Beginning:
+    """Return the shards, the random numbers, the mean of the rows and B^2; empty and zero without an intercept."""
+    design = sharded(problem)
+    assert design is not None
+    mean, constant = np.zeros(0), 0.0
+    if problem.intercept:
+        mean = design.adjoint(problem.risk.shares)
+        # the variance of the rows about their mean
+        spread = max(design.mean_square - float(mean @ mean), 0.0)
+        constant = max(_CONSTANT * spread, _PROXIMAL * problem.lam)
+    return Beginning(problem, design, np.random.default_rng(seed), mean, constant)
 
 
 @dataclass(kw_only=True)
@@ -100,24 +113,14 @@ class SingleRounds(Rounds):
     @classmethod
     def start(cls, problem: Problem, warm: Warm | None, seed: int) -> SingleRounds:
         """Return the state at a warm start, or at zero."""
-        design = sharded(problem)
-        assert design is not None
+        begin = beginning(problem, seed)
+        design, mean = begin.design, begin.mean
         shares, risk = problem.risk.shares, problem.mean_risk
-        mean, constant = centring(problem, design)
         parts = design.split(risk.labels), design.split(shares)
         held = design.groups.place(coordinates, *parts, loss=risk.loss, mean=mean)
         theta, v, centre = first_dual(problem, warm)
         alpha = np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
-        found = cls(
-            problem=problem,
-            design=design,
-            held=held,
-            random=np.random.default_rng(seed),
-            mean=mean,
-            constant=constant,
-            alpha=alpha,
-            v=np.array(v),
-        )
+        found = cls(**begin._asdict(), held=held, alpha=alpha, v=np.array(v))
         if problem.intercept:
             found.intercept[:] = np.sum(theta) / problem.lam, mean @ v, centre[0]
         return found

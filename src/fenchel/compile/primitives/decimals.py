@@ -40,7 +40,7 @@ _ROUNDED_UP = -27
 _ROOM = 10**17
 #: whole numbers up to here are doubles, and so are powers of ten up to 10^22
 _EXACT = 1 << 53
-#: numbers of so many digits are below 2^53
+#: a whole number of at most 15 digits is below 2^53
 _EXACT_DIGITS = 15
 _EXACT_POWER = 22
 #: larger exponents are left to ``float``
