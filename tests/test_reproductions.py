@@ -29,9 +29,9 @@ def _run(script, *arguments, paper="wang2021"):
 @pytest.mark.thorough
 def test_tables_go_on_where_they_ended(tmp_path):
     options = ["--quick", "--output", str(tmp_path)]
-    assert "[6/6]" in _run("tables", *options)
+    assert "[3/3]" in _run("tables", *options)
     cells = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))["cells"]
-    assert len(cells) == 6
+    assert len(cells) == 3
     for cell in cells:
         assert [found["decay"] for found in cell["crossings"]] == [0.09, 0.009, 0.0009]
         assert all(found["gap"] < found["decay"] * cell["first_gap"] for found in cell["crossings"])
@@ -43,7 +43,8 @@ def test_subproblems_and_figures(tmp_path, figures):
     pytest.importorskip("clarabel", reason="Tables 8 and 9 need Clarabel")
     assert "Table 9" in _run("subproblem", "--quick", "--output", str(tmp_path))
     _run("figures", "--quick", "--output", str(tmp_path))
-    for name in ("figure1", "figure2", "convergence"):
+    # Figure 1 is of the runs on SATIMAGE and SECTOR, which a quick one does not make
+    for name in ("figure2", "convergence"):
         assert (tmp_path / f"{name}.png").stat().st_size > 0
 
 
@@ -59,6 +60,65 @@ def test_dna_has_the_papers_accuracies(monkeypatch):
         assert len(cell["crossings"]) == 3
         for found in cell["crossings"]:
             assert abs(found["accuracy"] - printed("dna", -4, found["decay"])) <= GOALS[found["decay"]]
+
+
+def test_gaps_that_decay_are_found_and_compared(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.wang2021 import race
+
+    moments = [race.Moment(seconds, 1.0 + gap, 1.0) for seconds, gap in ((1.0, 1.0), (2.0, 0.05), (3.0, 0.008))]
+    found = race.crossings(moments, (0.09, 0.009, 0.0009))
+    assert [(one["decay"], one["passes"], one["seconds"]) for one in found] == [(0.09, 2, 2.0), (0.009, 3, 3.0)]
+    cells = [
+        {"data": "dna", "exponent": 0, "seed": seed, "contender": name, "crossings": [{"decay": 0.09, "seconds": time}]}
+        for seed, name, time in ((0, "walrus", 3.0), (0, "greedy", 2.0), (1, "walrus", 1.0), (1, "greedy", 2.0))
+    ]
+    assert race.ratios(cells, authors=False) == {("dna", 0, 0.09): [1.5, 0.5]}
+    assert race.ratios(cells, authors=True) == {}
+
+
+@pytest.mark.thorough
+def test_walrus_and_greedy_steps_make_the_same_passes(tmp_path):
+    text = _run("race", "--quick", "--output", str(tmp_path))
+    assert (tmp_path / "race.md").read_text(encoding="utf-8").strip() in text
+    cells = json.loads((tmp_path / "race.json").read_text(encoding="utf-8"))["cells"]
+    passes = {}
+    for cell in cells:
+        place = (cell["exponent"], cell["seed"])
+        passes.setdefault(place, {})[cell["contender"]] = [found["passes"] for found in cell["crossings"]]
+    assert len(passes) == 4
+    for found in passes.values():
+        assert found["walrus"] == found["greedy"]
+        assert len(found["walrus"]) == 3
+
+
+def test_the_choice_of_c_and_what_it_costs(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.wang2021.tables import best_exponents
+
+    accuracies = {0.09: {-1: 90.0, 0: 80.0}, 0.009: {-1: 85.0, 0: 88.0}, 0.0009: {-1: 84.0, 0: 86.5}}
+    assert best_exponents(accuracies) == [(-1, 2.5), (0, 0.0), (0, 0.0)]
+    # ties: the least C
+    accuracies[0.09] = {-1: 90.0, 0: 90.0}
+    assert best_exponents(accuracies)[0] == (-1, 2.5)
+
+
+def test_medians_of_bounds_are_bounds(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.zhang2012.table2 import Ratio, median
+
+    assert median([Ratio(1.0), Ratio(2.0), Ratio(9.0, ">")]) == "2"
+    assert median([Ratio(1.0), Ratio(2.0, ">"), Ratio(9.0, ">")]) == "at least 2"
+    assert median([Ratio(1.0), Ratio(2.0, ">"), Ratio(9.0)]) == "2 to 9"
+    assert median([Ratio(1.0, "<"), Ratio(2.0, "<"), Ratio(9.0)]) == "at most 2"
+
+
+def test_the_committed_races_and_their_report(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.wang2021 import race
+
+    cells = json.loads((race.RESULTS / "race.json").read_text(encoding="utf-8"))["cells"]
+    assert (race.RESULTS / "race.md").read_text(encoding="utf-8") == race.markdown(cells) + "\n"
 
 
 def test_the_committed_results_are_within_the_goals(monkeypatch):
@@ -130,11 +190,15 @@ def test_the_break_even_problem_is_the_papers(monkeypatch):
 
 def test_the_committed_table_2_is_that_of_its_runs(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    from reproductions.zhang2012 import adult, runs, table2
+    from reproductions.zhang2012 import adult, figures, runs, table2
 
     for name, file, markdown in (("table2", "runs", table2.markdown), ("adult", "adult", adult.markdown)):
         cells = json.loads((runs.RESULTS / f"{file}.json").read_text(encoding="utf-8"))["cells"]
         assert (runs.RESULTS / f"{name}.md").read_text(encoding="utf-8") == markdown(cells) + "\n"
+    both = [json.loads((runs.RESULTS / f"{file}.json").read_text(encoding="utf-8")) for file in ("runs", "studies")]
+    together = [cell for one in both for cell in one["cells"]]
+    report = figures.markdown(together, ("a9a", "web8", "covertype"))
+    assert (runs.RESULTS / "studies.md").read_text(encoding="utf-8") == report + "\n"
 
 
 @pytest.mark.thorough
@@ -215,8 +279,9 @@ def test_the_figures_of_saha_go_on_where_they_ended(tmp_path, monkeypatch, figur
     from reproductions.saha2009.runs import curve_of, minimum_of
     from reproductions.saha2009.table import reached
 
+    pytest.importorskip("liblinear", reason="LIBLINEAR is one of the methods")
     options = ["--quick", "--output", str(tmp_path)]
-    assert "[10/10]" in _run("table", *options, paper="saha2009")
+    assert "[20/20]" in _run("table", *options, paper="saha2009")
     cells = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))["cells"]
     for cell in cells:
         # minima with and without an intercept are two
@@ -225,8 +290,8 @@ def test_the_figures_of_saha_go_on_where_they_ended(tmp_path, monkeypatch, figur
         if "curve" in cell:
             curve = curve_of(cell)
             assert np.all(np.diff(curve["objective"]) <= 0.0)
-            # what was computed beside the solver is what the judge finds
-            assert cell["primal"] >= (1.0 - 1e-9) * cell["lowest"]
+            # what was computed beside the solver is what the judge finds; LIBLINEAR has no dual point to be judged
+            assert cell.get("primal", np.inf) >= (1.0 - 1e-9) * cell["lowest"]
     assert reached(cells, "simulated", "dual_coordinate", 1e-3) is not None
     assert reached(cells, "simulated", "pragam", 1e-1) is not None
     assert "[" not in _run("figures", *options, paper="saha2009")

@@ -23,8 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 
 import numpy as np
 
-from benchmarks.ledger import Cell, Ledger
-from reproductions.saha2009.runs import KEY, RESULTS, SOLVERS, curve_of, minimum_of, run_missing
+from benchmarks.ledger import Cell
+from reproductions.provenance import StampedLedger
+from reproductions.saha2009.origin import RUNS
+from reproductions.saha2009.runs import PEERS, RESULTS, SOLVERS, curve_of, minimum_of, run_missing
 from reproductions.saha2009.table import LEVELS, sets_of
 
 _STYLES: dict[str, tuple[str, str]] = {
@@ -34,6 +36,8 @@ _STYLES: dict[str, tuple[str, str]] = {
     "ls-bmrm": ("#009e73", "-"),
     "qp-bmrm": ("#56b4e9", "-"),
     "dual_coordinate": ("#000000", "-"),
+    "LIBLINEAR": ("#0072b2", "-"),
+    "LIBLINEAR, older": ("#0072b2", "--"),
     "pegasos-n": ("#cc79a7", "-"),
     "pegasos-1": ("#cc79a7", "--"),
 }
@@ -61,7 +65,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick and options.output == RESULTS:
         options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "runs.json", KEY)
+    ledger = StampedLedger(RUNS, options.output)
     if options.quick and not options.report_only:
         run_missing(ledger, ["simulated"], list(SOLVERS), 0.2)
     for number, across, up, absent in _FIGURES:
@@ -77,13 +81,14 @@ def picture(cells: list[Cell], across: str, up: str, absent: tuple[str, ...], fi
     from matplotlib.lines import Line2D
 
     sets = sets_of(cells)
-    columns = min(3, len(sets) + 1)
+    columns = min(3 if len(sets) < 6 else 4, len(sets) + 1)
     lines = -(-(len(sets) + 1) // columns)
     size = (4.6 * columns, 3.5 * lines)
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
-    names = [name for name in SOLVERS if name not in absent]
+    run = {cell["solver"] for cell in cells}
+    names = [name for name in SOLVERS if name not in absent and name in run]
     for ax, data in zip(axes.ravel(), sets, strict=False):
-        own = {cell["solver"]: cell for cell in cells if cell["data"] == data}
+        own = {cell["solver"]: cell for cell in cells if cell["data"] == data and cell["seed"] == 0}
         _panel(ax, [own[name] for name in names if name in own], across, up, minimum_of(cells, data, False))
         power = np.log2(next(iter(own.values()))["lam"])
         ax.set_title(f"{data}, $\\lambda = 2^{{{power:.3g}}}$", fontsize=11)
@@ -110,7 +115,9 @@ def _panel(ax: Any, cells: list[Cell], across: str, up: str, minimum: float) -> 
     for cell in cells:
         curve, (colour, line) = curve_of(cell), _STYLES[cell["solver"]]
         values = np.maximum(curve[up] / minimum - 1.0, _LEAST) if up == "objective" else curve[up]
-        ax.plot(curve[across], values, color=colour, linestyle=line, linewidth=1.6)
+        # each point of LIBLINEAR's is a run of its own
+        marker = "o" if cell["solver"] in PEERS else None
+        ax.plot(curve[across], values, color=colour, linestyle=line, linewidth=1.6, marker=marker, markersize=3)
     if up == "objective":
         for level in LEVELS:
             ax.axhline(level, color="black", linewidth=0.7, linestyle=":")

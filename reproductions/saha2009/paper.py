@@ -18,9 +18,12 @@ LAMBDAS = {
 #: the same data here, or the nearest in kind
 COUNTERPARTS = {
     "a9a": "adult9",
-    "covtype": "covertype",
+    "covertype": "covertype",
     "20news.binary": "news20",
+    "web8": "web8",
+    # with empty rows, and with the other class as the positive one
     "w8a": "web8",
+    "covtype": "covertype",
     "reuters-moneyfx": "reuters-c11",
 }
 
@@ -31,7 +34,9 @@ STATEMENTS = {
     "pragam-b": "only its test accuracy is compared",
     "ls-bmrm": "slower than pragam in iterations; often takes a long time to high accuracy",
     "qp-bmrm": "also fast (in iterations)",
-    "dual_coordinate": "(liblinear) much faster than the others, in iterations and in time",
+    "dual_coordinate": "this is Fenchel's; see LIBLINEAR",
+    "LIBLINEAR": "much faster than the others, in iterations and in time",
+    "LIBLINEAR, older": "the same without a limit of passes",
     "pegasos-n": "slower than pragam in iterations",
     "pegasos-1": "very slow in iterations; often takes a long time to high accuracy",
 }

@@ -23,10 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 
 import numpy as np
 
-from benchmarks.ledger import Cell, Ledger
+from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
+from reproductions.provenance import StampedLedger
 from reproductions.saha2009 import paper
-from reproductions.saha2009.runs import KEY, REFERENCES, RESULTS, SETS, SOLVERS, curve_of, minimum_of, run_missing
+from reproductions.saha2009.origin import RUNS
+from reproductions.saha2009.runs import REFERENCES, RESULTS, SETS, SOLVERS, curve_of, minimum_of, run_missing
 
 LEVELS = (1e-3, 1e-5)
 
@@ -36,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=list(SETS), help="see benchmarks/binary.py")
     parser.add_argument("--solvers", nargs="+", choices=list(SOLVERS), default=list(SOLVERS))
-    parser.add_argument("--cap", type=float, default=5.0, help="processor seconds for a run")
+    parser.add_argument("--cap", type=float, help="processor seconds for a run, instead of those of the set (runs.py)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for runs.json and table.md")
     parser.add_argument("--again", action="store_true", help="run again what was asked for, if it is there already")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
@@ -46,7 +48,7 @@ def main() -> None:
         options.sets, options.cap = ["simulated"], 0.2
         if options.output == RESULTS:
             options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "runs.json", KEY)
+    ledger = StampedLedger(RUNS, options.output)
     if not options.report_only:
         run_missing(ledger, options.sets, options.solvers, options.cap, options.again)
     text = markdown(ledger.cells)
@@ -56,12 +58,12 @@ def main() -> None:
 
 def sets_of(cells: list[Cell]) -> list[str]:
     """The sets that were run, in the order of SETS."""
-    return sorted({cell["data"] for cell in cells}, key=lambda name: (*SETS, name).index(name))
+    return sorted({cell["data"] for cell in cells}, key=lambda name: ((*SETS, name).index(name), name))
 
 
-def reached(cells: list[Cell], data: str, name: str, level: float) -> tuple[float, float] | None:
+def reached(cells: list[Cell], data: str, name: str, level: float, seed: int = 0) -> tuple[float, float] | None:
     """Steps and seconds until the lowest objective is within this share of the minimum; None if it never is."""
-    cell = next((cell for cell in cells if (cell["data"], cell["solver"]) == (data, name)), None)
+    cell = next((cell for cell in cells if (cell["data"], cell["solver"], cell["seed"]) == (data, name, seed)), None)
     if cell is None:
         return None
     curve, minimum = curve_of(cell), minimum_of(cells, data, name.endswith("-b"))
@@ -73,7 +75,7 @@ def markdown(cells: list[Cell]) -> str:
     """The report: for each level a table, then the test accuracies, then what the restarts do."""
     sets = sets_of(cells)
     parts = ["# Figures 1 to 4 in numbers", _LEGEND]
-    by_key = {(cell["data"], cell["solver"]): cell for cell in cells}
+    by_key = {(cell["data"], cell["solver"]): cell for cell in cells if cell["seed"] == 0}
     names = [name for name in SOLVERS if any(cell["solver"] == name for cell in cells)]
     parts.append(_problems(cells, sets))
     for level in LEVELS:
@@ -96,9 +98,11 @@ def markdown(cells: list[Cell]) -> str:
 
 _LEGEND = (
     "Iterations until the lowest objective so far is within that share of the minimum, then processor seconds of the "
-    "solver; `>` if it was not within the cap, with the error at the end. An iteration is a step of the method: a pass "
-    "over the examples that are not set aside for dual_coordinate, and a whole pass for pegasos-1 (n of its steps). "
-    "The minimum is a certified lower bound, so errors are never smaller than true ones."
+    "solver [least–most of three seeds where the order is random; the second and the third have a third of the cap]; "
+    "`>` if it was not within the cap, or the method ended by itself (LIBLINEAR after 300 passes), with the error at "
+    "the end. An iteration is a step of the method: a pass over the examples that are not set aside for "
+    "dual_coordinate and LIBLINEAR, and a whole pass for pegasos-1 (n of its steps). The minimum is a certified lower "
+    "bound, so errors are never smaller than true ones."
 )
 _ACCURACY = (
     "Of the model with the lowest objective: at the end of the run; in parentheses the seconds after which it stayed "
@@ -136,14 +140,19 @@ def _problems(cells: list[Cell], sets: list[str]) -> str:
     return markdown_table(head, lines)
 
 
-def _shown(cells: list[Cell], cell: Cell | None, level: float) -> str:
-    if cell is None:
+def _shown(cells: list[Cell], own: Cell | None, level: float) -> str:
+    if own is None:
         return "–"
-    found = reached(cells, cell["data"], cell["solver"], level)
+    found = reached(cells, own["data"], own["solver"], level)
     if found is None:
-        error = cell["lowest"] / minimum_of(cells, cell["data"], cell["solver"].endswith("-b")) - 1.0
-        return f">{cell['steps']:d}, >{cell['total']:.2g} s (at {error:.0e})"
-    return f"{found[0]:.0f}, {found[1]:.2g} s"
+        error = own["lowest"] / minimum_of(cells, own["data"], own["solver"].endswith("-b")) - 1.0
+        return f">{own['steps']:d}, >{own['total']:.2g} s (at {error:.0e})"
+    seeds = {cell["seed"] for cell in cells if (cell["data"], cell["solver"]) == (own["data"], own["solver"])}
+    all_found = [reached(cells, own["data"], own["solver"], level, seed) for seed in sorted(seeds)]
+    seconds = [one[1] for one in all_found if one is not None]
+    spread = f" [{min(seconds):.2g}–{max(seconds):.2g}]" if len(seconds) > 1 else ""
+    missed = sum(one is None for one in all_found)
+    return f"{found[0]:.0f}, {found[1]:.2g} s{spread}" + (f", {missed} of {len(seeds)} seeds not" if missed else "")
 
 
 def settled(cell: Cell, accuracy: float) -> float | None:

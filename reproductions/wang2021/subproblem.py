@@ -27,9 +27,10 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python reproductions/wang2021/subproblem.py`
 
-from benchmarks.ledger import Cell, Ledger
+from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
 from fenchel.solvers.block_coordinate.loop_blocks import RootBlock, SortedBlock, solve_block
+from reproductions.provenance import StampedLedger
 from reproductions.wang2021 import paper
 from reproductions.wang2021.runs import RESULTS
 
@@ -44,11 +45,14 @@ def main() -> None:
     parser.add_argument(
         "--dense", type=int, default=2**10, help="up to this number of variables Clarabel gets (4) itself"
     )
+    parser.add_argument("--again", action="store_true", help="make all runs again")
     parser.add_argument("--quick", action="store_true", help="up to 2^6 + 1 classes")
     options = parser.parse_args()
+    from reproductions.wang2021.origin import SUBPROBLEM
+
     if options.quick and options.output == RESULTS:
         options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "subproblem.json", KEY)
+    ledger = StampedLedger(SUBPROBLEM, options.output, options.again)
     sizes = [("8", power, 2**power, 1.0) for power in paper.BY_CLASSES if power <= 6 or not options.quick]
     sizes += [("9", power, 2 ** (4 if options.quick else 8), 10.0**power) for power in paper.BY_BOUND]
     measured(2, 1.0, options.dense)  # compiles

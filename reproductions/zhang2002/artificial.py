@@ -30,6 +30,7 @@ from benchmarks.report import markdown_table
 from fenchel import OnlineClassifier, Problem, solve
 from fenchel.regularizers import L2, Entropy, UnnormalizedEntropy
 from fenchel.risks import MeanRisk
+from reproductions.provenance import StampedLedger
 
 RESULTS = Path(__file__).with_name("results")
 KEY = ("features", "draw", "method", "lam")
@@ -46,8 +47,8 @@ LARGE_MARGIN = {
     "LM-NWin": Entropy(prior=0.01, balanced=True),
 }
 #: exponents of ten, from strong to weak
-_WINNOW = tuple(np.arange(-1.0, -3.01, -0.5).tolist())
-GRIDS = {"LM-Perc": tuple(np.arange(0.5, -2.01, -0.5).tolist()), "LM-UWin": _WINNOW, "LM-NWin": _WINNOW}
+_WINNOW = tuple(np.arange(-1.0, -2.51, -0.25).tolist())
+GRIDS = {"LM-Perc": tuple(np.arange(0.5, -1.51, -0.25).tolist()), "LM-UWin": _WINNOW, "LM-NWin": _WINNOW}
 
 
 def main() -> None:
@@ -57,13 +58,16 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
+    parser.add_argument("--again", action="store_true", help="make all runs again")
     parser.add_argument("--quick", action="store_true", help="50 features, two draws")
     options = parser.parse_args()
+    from reproductions.zhang2002.origin import ARTIFICIAL
+
     if options.quick:
         options.features, options.draws = [50], 2
         if options.output == RESULTS:
             options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "artificial.json", KEY)
+    ledger = StampedLedger(ARTIFICIAL, options.output, options.again)
     for draw in () if options.report_only else range(options.draws):
         for features in options.features:
             run(ledger, features, draw, 200 if options.quick else 1000)

@@ -33,6 +33,7 @@ from fenchel.solvers import AugmentedLagrangian, DualCoordinate
 from fenchel.solvers.dual_coordinate.loop import CENTRE, SUM
 from fenchel.solvers.dual_coordinate.state import State
 from fenchel.solving.solution import Progress
+from reproductions.provenance import StampedLedger
 from reproductions.zhang2002.collection import Collection, load, made_up
 from reproductions.zhang2002.reuters import LARGE_MARGIN, RESULTS, line, numbers, signs
 from reproductions.zhang2012.runs import break_even
@@ -56,14 +57,17 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=50)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
+    parser.add_argument("--again", action="store_true", help="make all runs again")
     parser.add_argument("--quick", action="store_true", help="made-up documents, ten passes")
     options = parser.parse_args()
+    from reproductions.zhang2002.origin import FIGURES
+
     topics = ["acq", "trade"]
     if options.quick:
         options.passes, topics = 10, ["topic0", "topic1"]
         if options.output == RESULTS:
             options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "figures.json", KEY)
+    ledger = StampedLedger(FIGURES, options.output, options.again)
     if not options.report_only:
         run(ledger, made_up() if options.quick else load(), topics, options.passes)
     compared(ledger.cells, topics, options.output / "figures2-3.png")

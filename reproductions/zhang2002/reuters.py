@@ -33,6 +33,7 @@ from fenchel import OnlineClassifier, Problem, solve
 from fenchel.designs import as_design
 from fenchel.regularizers import L2, ElasticNet, Entropy, UnnormalizedEntropy
 from fenchel.risks import MeanRisk
+from reproductions.provenance import StampedLedger
 from reproductions.zhang2002.collection import Collection, load, made_up
 from reproductions.zhang2012.runs import break_even
 
@@ -77,11 +78,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--every", action="store_true", help="test at all lam")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
+    parser.add_argument("--again", action="store_true", help="make all runs again")
     parser.add_argument("--quick", action="store_true", help="made-up documents")
     options = parser.parse_args()
+    from reproductions.zhang2002.origin import REUTERS
+
     if options.quick and options.output == RESULTS:
         options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "reuters.json", KEY)
+    ledger = StampedLedger(REUTERS, options.output, options.again)
     if not options.report_only:
         run(ledger, made_up() if options.quick else load(), options.methods, options.every)
     text = table(ledger.cells)

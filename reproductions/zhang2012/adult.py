@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 from scipy.stats import norm
 
 from benchmarks.binary import BinarySplit
-from benchmarks.ledger import Cell, Ledger
+from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
 from fenchel import solve
+from reproductions.provenance import StampedLedger
 from reproductions.zhang2012 import paper
 from reproductions.zhang2012.runs import MEASURES, RESULTS, break_even, load, problem_of
 
@@ -36,9 +37,11 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true", help="run nothing")
     parser.add_argument("--quick", action="store_true", help="made-up data")
     options = parser.parse_args()
+    from reproductions.zhang2012.origin import ADULT
+
     if options.quick and options.output == RESULTS:
         options.output = Path(tempfile.mkdtemp())
-    ledger = Ledger(options.output / "adult.json", ("measure", "lam"))
+    ledger = StampedLedger(ADULT, options.output)
     if not options.report_only:
         split = load("simulated" if options.quick else "a9a")
         ledger.add(trained(split, measure, lam) for measure in MEASURES for lam in paper.LAMBDAS)

@@ -47,7 +47,8 @@ PAPER_RANGE = 0.5
 NEAR = 0.01
 #: smoothing runs to this relative gap; the bundle methods are stopped at such shares, since a bound is known then
 _TOL, _ENDS = 1e-3, {"level": 2e-3, "plain": 9e-3}
-#: the plain bundle method is also stopped after this many times the seconds of smoothing, but not before this many
+#: the plain bundle method is also stopped after this many times the seconds of the slower one of smoothing and sms that
+#: came within 1%, but not before this many
 _PATIENCE, _LEAST_PATIENCE = 12.0, 1.0
 #: runs shorter than this are repeated this many times
 _SHORT, _TIMES = 0.3, 3
@@ -230,13 +231,16 @@ def run_row(split: BinarySplit, row: Row, cap: float, racers: Sequence[str] = RA
     bound = 0.0
     for name in racers:
         most, goal = cap, (1.0 + _ENDS.get(name, -np.inf)) * bound if bound > 0.0 else -np.inf
-        if name == "plain" and (ours := first_within(done["smoothing"][0].moments, (1.0 + NEAR) * bound)):
-            most = min(cap, max(_LEAST_PATIENCE, _PATIENCE * ours.seconds))
+        if name == "plain":
+            level = (1.0 + NEAR) * bound
+            found = [first_within(done[other][0].moments, level) for other in ("smoothing", "sms") if other in done]
+            known = [moment.seconds for moment in found if moment is not None]
+            most = min(cap, max(_LEAST_PATIENCE, _PATIENCE * max(known))) if known else cap
         done[name] = run(split, row, name, most, goal)
         bound = max([bound, *(point.dual for point in done[name][1].trace)])
     level = (1.0 + NEAR) * bound
-    found = {name: first_within(watched.moments, level) for name, (watched, _) in done.items()}
-    seconds = {name: [] if moment is None else [moment.seconds] for name, moment in found.items()}
+    near = {name: first_within(watched.moments, level) for name, (watched, _) in done.items()}
+    seconds = {name: [] if moment is None else [moment.seconds] for name, moment in near.items()}
     for _ in range(_TIMES - 1):
         for name in racers:
             if seconds[name] and seconds[name][0] < _SHORT:
@@ -245,10 +249,10 @@ def run_row(split: BinarySplit, row: Row, cap: float, racers: Sequence[str] = RA
                     seconds[name].append(again.seconds)
     cells = []
     for name, (watched, solution) in done.items():
-        moment = found[name]
+        moment = near[name]
         passes = None if moment is None else moment.passes
-        near = {"bound": bound, "description": split.description, "seconds": seconds[name], "passes_to_near": passes}
-        cells.append({**described(row, name, watched, solution), **near})
+        facts = {"bound": bound, "description": split.description, "seconds": seconds[name], "passes_to_near": passes}
+        cells.append({**described(row, name, watched, solution), **facts})
     return cells
 
 

@@ -1,0 +1,41 @@
+"""What the stored rows of this study are made from: see reproductions/provenance.py."""
+
+from __future__ import annotations
+
+from benchmarks.ledger import Cell
+from reproductions.provenance import Study
+from reproductions.saha2009.runs import KEY, PEERS, REFERENCES, RESULTS
+from reproductions.zhang2012.origin import PARTS as MEASURED
+from reproductions.zhang2012.origin import files_of
+
+_PRAGAM = ("pragam", "excessive_gap", "averaging", "dual_sets")
+_DUAL = "src/fenchel/solvers/dual_coordinate"
+DUAL_COORDINATE = [
+    f"{_DUAL}/solver.py",
+    f"{_DUAL}/loop.py::epoch,add_intercept,move_intercept,_dot_weights,_curvature_within",
+]
+PARTS = {
+    "runs": ["reproductions/saha2009/runs.py::Watched,SOLVERS,problem_of,run,_run_peer,run_reference"],
+    "hinge": ["src/fenchel/losses/compiled_margin.py"],
+    "pragam": [f"src/fenchel/solvers/reference/{name}.py" for name in _PRAGAM],
+    "pegasos": [f"src/fenchel/solvers/reference/{name}.py" for name in ("pegasos", "loop_pegasos")],
+    "bmrm": MEASURED["bundle"],
+    "dual_coordinate": DUAL_COORDINATE,
+}
+
+
+def _uses(cell: Cell) -> tuple[str, ...]:
+    name = cell["solver"]
+    if name in (*PEERS, *REFERENCES.values()):
+        # of a reference the bound is kept, which is certified
+        return ("runs",)
+    return "runs", "hinge", next(part for part in PARTS if part in name)
+
+
+def _command(cell: Cell) -> str:
+    chosen = f"--sets {cell['data']} --solvers {cell['solver']!r}"
+    return f"python reproductions/saha2009/table.py {chosen} --again"
+
+
+RUNS = Study(RESULTS / "runs.json", KEY, PARTS, _uses, lambda cell: files_of(cell["data"]), _command, older=50)
+STUDIES = (RUNS,)
