@@ -12,9 +12,8 @@ transfers one after the other, and r the standard deviation of the time of a tas
 W is what an exchange waits for (order statistics of normal numbers).  The driver adds the gradients up in a fixed
 order, so that s is W; with a tree of workers it would be 2 log2 W.
 
-All times are processor seconds, since other work on the machine would be measured with elapsed ones: c and r are fitted
-to those of tasks, o and B to the least of repeated exchanges: of the driver with the scheduler, and of the busiest
-worker beyond its task, which take turns.
+c and r are fitted to the processor seconds of tasks, o and B to the elapsed seconds of exchanges beyond those of their
+longest task (medians), so the machine has to be idle otherwise.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ RESULTS = report.RESULTS / "dask_model.json"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "dask-projection.png"
 #: rows of a group, entries of a row and features, of which one is varied at a time
 _ROWS, _LENGTH, _FEATURES = (1_000, 10_000, 40_000), 80, (10_000, 100_000, 1_000_000)
-_REPEATS = 8
+_REPEATS = 15
 #: of the projection: entries, features, and bytes a second of a network of 10 Gbit/s
 _ENTRIES, _WIDE, _NETWORK = 1e10, 1e6, 1.25e9
 
@@ -65,13 +64,13 @@ class Model(NamedTuple):
         }
 
 
-def timed_evaluation(shard: Any, part: Any, weights: np.ndarray) -> tuple[float, float, np.ndarray]:
-    """Run on a worker: the processor seconds of an evaluation, those of the worker so far, and the gradient."""
+def timed_evaluation(shard: Any, part: Any, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    """Run on a worker: the processor seconds of an evaluation, and the gradient."""
     from fenchel.dask.shard import evaluate
 
     begin = time.thread_time()
     term = evaluate(shard, part, weights, 0.0)
-    return time.thread_time() - begin, time.process_time(), term.x_theta
+    return time.thread_time() - begin, term.x_theta
 
 
 def made(rows: int, features: int, seed: int) -> Any:
@@ -104,37 +103,36 @@ def measure(workers: int) -> list[dict[str, float]]:
             groups, risk = loaded.design.groups, MeanRisk("logistic", y)
             parts = groups.place(on_shard.beside, [risk.part(span) for span in loaded.design.spans])
             weights = np.linspace(-1.0, 1.0, features)
-            before, spent, busy = [math.inf] * workers, [], []
-            for _ in range(_REPEATS):
-                begin = time.process_time()
+            spent, beyond, busy = [], [], []
+            for repeat in range(1 + _REPEATS):
+                begin = time.perf_counter()
                 results = groups.map(timed_evaluation, parts, weights=weights)
-                loaded.design.ordered_sum([gradient for *_, gradient in results])
-                own = [seconds for seconds, *_ in results]
-                now = [seconds for _, seconds, _ in results]
-                beyond = max(there - last - task for there, last, task in zip(now, before, own, strict=True))
-                if math.isfinite(beyond):
-                    spent.append(time.process_time() - begin + beyond + max(own))
+                loaded.design.ordered_sum([gradient for _, gradient in results])
+                elapsed, own = time.perf_counter() - begin, [seconds for seconds, _ in results]
+                # the first one loads the groups
+                if repeat:
+                    spent.append(elapsed)
+                    beyond.append(elapsed - max(own))
                     busy += own
-                before = now
             counted = {"workers": workers, "rows": rows, "features": features, "entries": rows * _LENGTH}
             spread = float(np.std(busy) / np.mean(busy))
-            found.append({**counted, "spent": min(spent), "busy": float(np.median(busy)), "spread": spread})
+            seconds = {"spent": np.median(spent), "beyond": np.median(beyond), "busy": np.median(busy)}
+            found.append({**counted, **{name: float(value) for name, value in seconds.items()}, "spread": spread})
             print(found[-1], flush=True)
     return found
 
 
 def fitted(measured: list[dict[str, float]]) -> Model:
     """The parameters that fit best."""
-    entries, features, busy, spent, workers, spread = (
+    entries, features, busy, beyond, workers, spread = (
         np.array([one[name] for one in measured])
-        for name in ("entries", "features", "busy", "spent", "workers", "spread")
+        for name in ("entries", "features", "busy", "beyond", "workers", "spread")
     )
     # a task also takes time for each feature and each call
     columns = np.stack([2.0 * entries, features, np.ones(len(entries))], axis=1)
     c = float(np.linalg.lstsq(columns, busy, rcond=None)[0][0])
-    waiting = spent - busy
     overhead, per_byte = np.linalg.lstsq(
-        np.stack([np.ones(len(waiting)), workers * 8.0 * features], axis=1), waiting, rcond=None
+        np.stack([np.ones(len(beyond)), workers * 8.0 * features], axis=1), beyond, rcond=None
     )[0]
     large = entries == np.max(entries)
     return Model(c, max(float(overhead), 1e-4), 1.0 / max(float(per_byte), 1e-12), float(np.median(spread[large])))
@@ -154,9 +152,9 @@ def draw(model: Model, path: Path) -> None:
     for name, seconds in terms.items():
         left.plot(workers, np.where(seconds > 0.0, seconds, np.nan), label=name)
     left.plot(workers, sum(terms.values()), color="black", linewidth=2.0, label="sum")
-    left.set(xscale="log", yscale="log", ylim=(1e-3, 2.0 * _ENTRIES * 2.0 * model.c))
+    left.set(xscale="log", yscale="log", ylim=(1e-2, 40.0 * _ENTRIES * model.c))
     left.set(xlabel="workers of one thread", ylabel="seconds of an exchange", title="Sums on the driver, as built")
-    left.legend(fontsize=8)
+    left.legend(fontsize=8, loc="upper right")
     trees = {"sums on the driver, as built": workers, "sums in a tree of workers": 2.0 * np.log2(workers)}
     for name, transfers in trees.items():
         total = sum(slow.terms(workers, _ENTRIES, _WIDE, transfers).values())
@@ -165,7 +163,8 @@ def draw(model: Model, path: Path) -> None:
     right.set(xlabel="workers of one thread", ylabel="times as fast as one worker", title="Speed-up")
     right.legend(fontsize=8)
     figure.suptitle(
-        f"PROJECTION, not measured: {_ENTRIES:.0e} non-zeros, {_WIDE:.0e} features, network of 10 Gbit/s;\n"
+        f"PROJECTION, not measured: $10^{{{math.log10(_ENTRIES):.0f}}}$ non-zeros, "
+        f"$10^{{{math.log10(_WIDE):.0f}}}$ features, network of 10 Gbit/s;\n"
         "model fitted to clusters of one and two workers on one machine"
     )
     figure.savefig(path, dpi=110)

@@ -5,195 +5,84 @@ python benchmarks/dask_scaling.py --peer /path/to/python/with/dask-ml --update-r
 Two data sets of about 1 GB: sparse rows (1,000,000 rows with 80 of 50,000 features) and dense ones (250,000 rows of 500
 features), since dask-ml has no sparse ones.  "throughput" evaluates the risk and its gradient in turn in one process,
 in two independent processes with half of the rows each, and on a cluster of two workers, so that other work on the
-machine disturbs them alike.  "gaps" fits to proved gaps.  dask-ml runs in its own environment with growing numbers of
-iterations; its weights are certified here.
+machine disturbs them alike.  "gaps" fits to proved gaps, after a fit of one pass which compiles the loops, and
+compares each fit on workers with that of the same kind of method in one process.  dask-ml runs in its own environment
+with growing numbers of iterations; its weights are certified here.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/dask_scaling.py`
 # workers of one core each
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"})
 
 import numpy as np
-import scipy.sparse as sp
 
 from benchmarks import report
+from benchmarks.dask_data import SHAPES, cluster, files, in_memory
+from benchmarks.dask_throughput import allocator, throughput
 from fenchel import Model, Problem, Witness, certify, solve
-from fenchel.dask.blocks import file_block
 from fenchel.risks import MeanRisk
 
-#: files of the data, and entries of a sparse row
-PARTS, LENGTH = 8, 80
-#: rows and features of the data sets
-SHAPES = {"sparse": (1_000_000, 50_000), "dense": (250_000, 500)}
+#: what was measured, also by earlier calls with ``--only`` and ``--data``
+RESULTS = report.RESULTS / "dask_scaling.json"
 #: relative gaps that the table tells
 GAPS = (1e-2, 1e-3)
-#: evaluations in a round of the throughput, and rounds
-_EVALUATIONS, _ROUNDS = 3, 4
 #: iterations of dask-ml
-_ITERATIONS = (3, 5, 8, 12, 20)
+_ITERATIONS = (8, 12, 16, 20)
 
 
-def write(path: Path, seed: int, rows: int, features: int, dense: bool) -> None:
-    """Write rows with the labels of a noisy plane: sparse ones of norm 1, mostly of the first columns, or dense."""
-    rng = np.random.default_rng(seed)
-    if dense:
-        X: Any = rng.standard_normal((rows, features))
-        stored = {"X": X}
-    else:
-        columns = (features * rng.random((rows, LENGTH)) ** 2).astype(np.int32)
-        values = rng.random((rows, LENGTH))
-        values /= np.linalg.norm(values, axis=1, keepdims=True)
-        ends = LENGTH * np.arange(rows + 1, dtype=np.int64)
-        X = sp.csr_array((values.ravel(), columns.ravel(), ends), shape=(rows, features))
-        X.sum_duplicates()
-        stored = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
-    scores = X @ np.random.default_rng(99).standard_normal(features)
-    y = np.where(scores + 0.2 * np.std(scores) * rng.standard_normal(rows) > 0.0, 1.0, -1.0)
-    np.savez(path, y=y, **stored)
+class Row(NamedTuple):
+    """A fit to each of the gaps."""
+
+    kind: str
+    loss: str
+    where: str
+    solver: str
+    passes: float
+    #: elapsed and processor seconds to each gap; NaN if it was not reached
+    spent: Sequence[tuple[float, float]]
+    #: exchanges, and tasks and megabytes of each
+    counts: tuple[float, ...] = ()
+    #: the method in one process that does the same work
+    serial: str = ""
+
+    def cells(self, others: Sequence[Row]) -> list[str]:
+        """The row of the table, with its speed-up against the same kind of method in one process."""
+        by = {(one.kind, one.loss, one.solver): one for one in others if one.where == "one process"}
+        peer = by.get((self.kind, self.loss, self.serial))
+        pairs = [] if peer is None else list(zip(peer.spent, self.spent, strict=True))
+        times = [f"{elapsed:.2f} ({busy:.2f})" for elapsed, busy in self.spent]
+        faster = [" / ".join(f"{one[k] / own[k]:.2f}" for one, own in pairs) for k in (0, 1)]
+        counts = [f"{count:.3g}" for count in self.counts] or ["", "", ""]
+        return [self.kind, self.loss, self.where, self.solver, f"{self.passes:.0f}", *times, *faster, *counts]
 
 
-def files(folder: Path, kind: str, scale: float) -> list[str]:
-    """The files of a data set, which are written unless they are there."""
-    rows, features = SHAPES[kind]
-    names = [folder / f"{kind}-{k}.npz" for k in range(PARTS)]
-    for k, name in enumerate(names):
-        if not name.exists():
-            write(name, k, int(scale * rows) // PARTS, features, kind == "dense")
-    return [str(name) for name in names]
-
-
-def in_memory(names: Sequence[str]) -> tuple[Any, np.ndarray]:
-    """The rows and labels of some files."""
-    blocks = [file_block(name, None, None) for name in names]
-    rows = [block.X for block in blocks]
-    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
-    return X, np.concatenate([block.y for block in blocks])
-
-
-def evaluations(X: Any, y: np.ndarray, count: int) -> float:
-    """Evaluate R and its gradient as workers do; return the processor seconds."""
-    from fenchel.dask.shard import Shard, evaluate
-    from fenchel.designs import as_design
-
-    shard, risk = Shard(as_design(X), checksums=(0,)), MeanRisk("logistic", y)
-    weights = np.linspace(-1.0, 1.0, X.shape[1])
-    begin = time.process_time()
-    for _ in range(count):
-        evaluate(shard, risk, weights, 0.0)
-    return time.process_time() - begin
-
-
-def _independent(names: Sequence[str], pipe: Any) -> None:
-    """A process that evaluates when it is told to, and says its processor seconds."""
-    X, y = in_memory(names)
-    evaluations(X, y, 1)
-    pipe.send(0.0)
-    while (count := pipe.recv()) is not None:
-        pipe.send(evaluations(X, y, count))
-
-
-@contextmanager
-def independent(parts: Sequence[Sequence[str]]) -> Iterator[Callable[[], float]]:
-    """Processes with their own rows each; the function evaluates on all at once, and returns the most seconds."""
-    context = get_context("spawn")
-    ends = [context.Pipe() for _ in parts]
-    processes = [
-        context.Process(target=_independent, args=(part, end[1])) for part, end in zip(parts, ends, strict=True)
-    ]
-    for process in processes:
-        process.start()
-    [end[0].recv() for end in ends]
-
-    def run() -> float:
-        for end in ends:
-            end[0].send(_EVALUATIONS)
-        return max(end[0].recv() for end in ends)
-
-    try:
-        yield run
-    finally:
-        for end, process in zip(ends, processes, strict=True):
-            end[0].send(None)
-            process.join()
-
-
-@contextmanager
-def cluster(names: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """A client of two workers, and the data that they hold."""
-    from distributed import Client, LocalCluster
-
-    from fenchel.dask.sources import load, source_of
-
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with LocalCluster(**options) as local, Client(local) as client:
-        yield client, load(client, source_of(list(names), None, None))
-
-
-def throughput(names: Sequence[str]) -> list[list[str]]:
-    """Evaluations a second in turn: one process, two independent ones, and a cluster of two workers."""
-    from fenchel.dask.objective import Objective
-
-    half = len(names) // 2
-    with (
-        independent([names]) as one,
-        independent([names[:half], names[half:]]) as two,
-        cluster(names) as (client, loaded),
-    ):
-        problem = Problem(loaded.design, MeanRisk("logistic", loaded.y), 1.0 / loaded.design.shape[0])
-        objective, weights = Objective.of(problem), np.linspace(-1.0, 1.0, loaded.design.shape[1])
-
-        def on_cluster() -> float:
-            before = client.run(time.process_time)
-            for _ in range(_EVALUATIONS):
-                objective.point(weights, np.zeros(()))
-            after = client.run(time.process_time)
-            return max(after[name] - before[name] for name in after)
-
-        on_cluster()
-        spent: dict[str, list[tuple[float, float]]] = {"one process": [], "two processes": [], "two workers": []}
-        for _ in range(_ROUNDS):
-            for where, run in zip(spent, (one, two, on_cluster), strict=True):
-                begin = time.perf_counter()
-                busy = run()
-                spent[where].append((time.perf_counter() - begin, busy))
-    rows = []
-    for where, pairs in spent.items():
-        elapsed, busy = (np.array(column) / _EVALUATIONS for column in zip(*pairs, strict=True))
-        others = [np.array([pair[0] for pair in spent[key]]) / _EVALUATIONS for key in ("one process", "two processes")]
-        ratios = [f"{statistics.median(other / elapsed):.2f}" for other in others]
-        rows.append([where, f"{np.median(elapsed):.2f}", f"{np.min(elapsed):.2f}", f"{np.median(busy):.3f}", *ratios])
-        print(rows[-1], flush=True)
-    return rows
-
-
-def timed(problem: Problem, solver: Any, clock: Callable[[], float]) -> tuple[Any, list[str]]:
+def timed(problem: Problem, solver: Any, clock: Callable[[], float]) -> tuple[Any, list[tuple[float, float]]]:
     """The last solution, and the elapsed and the processor seconds to each gap."""
     spent = []
+    solve(problem, solver, tol=0.5, max_iter=1)
     for gap in GAPS:
-        begin, busy = time.monotonic(), clock()
+        begin, busy = time.perf_counter(), clock()
         solution = solve(problem, solver, tol=gap, max_iter=200)
-        elapsed, busy = time.monotonic() - begin, clock() - busy
-        spent.append(f"{busy:.1f} ({elapsed:.0f})" if solution.converged else "-")
+        elapsed, busy = time.perf_counter() - begin, clock() - busy
+        spent.append((elapsed, busy) if solution.converged else (math.nan, math.nan))
     return solution, spent
 
 
-def serial(names: Sequence[str], kind: str) -> list[list[str]]:
+def serial(names: Sequence[str], kind: str) -> list[Row]:
     """Fits in this process."""
     X, y = in_memory(names)
     rows = []
@@ -201,12 +90,12 @@ def serial(names: Sequence[str], kind: str) -> list[list[str]]:
     for loss, solver in cases:
         problem = Problem(X, MeanRisk(loss, y), 1.0 / X.shape[0])
         solution, spent = timed(problem, solver, time.process_time)
-        rows.append([kind, loss, "one process", solution.solver, f"{solution.passes:.0f}", *spent, "", "", ""])
+        rows.append(Row(kind, loss, "one process", solution.solver, solution.passes, spent))
         print(rows[-1], flush=True)
     return rows
 
 
-def on_workers(names: Sequence[str], kind: str) -> list[list[str]]:
+def on_workers(names: Sequence[str], kind: str) -> list[Row]:
     """Fits on a cluster of two workers."""
     from fenchel.dask import LBFGS, CoCoA, NewtonCG
     from fenchel.dask.cluster import DaskGroups
@@ -224,27 +113,34 @@ def on_workers(names: Sequence[str], kind: str) -> list[list[str]]:
     rows = []
     with cluster(names) as (client, loaded):
         groups = loaded.design.groups
-        cases = [("logistic", LBFGS()), ("logistic", NewtonCG()), ("logistic", CoCoA()), ("hinge", CoCoA())]
-        for loss, solver in cases if kind == "sparse" else cases[:2]:
+        cases = [
+            ("logistic", LBFGS(), "smoothing"),
+            ("logistic", NewtonCG(), "smoothing"),
+            ("logistic", CoCoA(), "dual_coordinate"),
+            ("hinge", CoCoA(), "dual_coordinate"),
+            ("hinge", CoCoA(epochs=0.25), "dual_coordinate"),
+        ]
+        for loss, solver, alone in cases if kind == "sparse" else cases[:2]:
             counting = Counting(client, groups.futures, groups.names)
             loaded.design.groups, loaded.design._last = counting, None
             problem = Problem(loaded.design, MeanRisk(loss, loaded.y), 1.0 / loaded.design.shape[0])
             solution, spent = timed(problem, solver, lambda: _busiest(client))
             calls = max(1, counting.calls)
-            counts = [f"{calls}", f"{counting.tasks / calls:.1f}", f"{counting.moved / calls / 1e6:.2g}"]
-            rows.append([kind, loss, "two workers", solution.solver, f"{solution.passes:.0f}", *spent, *counts])
+            counts = calls, counting.tasks / calls, counting.moved / calls / 1e6
+            name = f"{solution.solver}, {solver.epochs:g} epochs" if isinstance(solver, CoCoA) else solution.solver
+            rows.append(Row(kind, loss, "two workers", name, solution.passes, spent, counts, alone))
             print(rows[-1], flush=True)
     return rows
 
 
-def dask_ml(names: Sequence[str], peer: str) -> list[str]:
+def dask_ml(names: Sequence[str], peer: str) -> Row:
     """Seconds of dask-ml to each gap, which is proved here for the weights that it returns."""
     script = Path(__file__).with_name("dask_ml_fit.py")
     command = [peer, str(script), *map(str, _ITERATIONS), "--", *names]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     X, y = in_memory(names)
     problem = Problem(X, MeanRisk("logistic", y), 1.0 / X.shape[0])
-    spent, found = ["-"] * len(GAPS), json.loads(done.stdout.splitlines()[-1])
+    spent, found = [(math.nan, math.nan)] * len(GAPS), json.loads(done.stdout.splitlines()[-1])
     for fit in reversed(found):
         weights = np.array(fit["weights"])
         theta = -problem.risk.subgradient(problem.design.scores(weights))
@@ -252,8 +148,8 @@ def dask_ml(names: Sequence[str], peer: str) -> list[str]:
         print(f"dask-ml: {fit['iterations']} iterations, {fit['busy']:.1f} processor s, gap {gap:.2g}", flush=True)
         for k, limit in enumerate(GAPS):
             if gap <= limit:
-                spent[k] = f"{fit['busy']:.1f} ({fit['elapsed']:.0f})"
-    return ["dense", "logistic", "two workers", "dask-ml lbfgs", f"{found[-1]['iterations']}", *spent, "", "", ""]
+                spent[k] = fit["elapsed"], fit["busy"]
+    return Row("dense", "logistic", "two workers", "dask-ml lbfgs", found[-1]["iterations"], spent, (), "smoothing")
 
 
 def _busiest(client: Any) -> float:
@@ -273,26 +169,38 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
     parser.add_argument("--peer", help="a Python interpreter that has dask-ml")
     parser.add_argument("--folder", type=Path, help="where data are written, and found again; default: removed")
-    parser.add_argument("--only", choices=("throughput", "gaps", "peer"), help="a part of the measurements")
+    parser.add_argument("--data", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument(
+        "--only", choices=("throughput", "gaps", "peer", "allocator", "report"), help="a part of the measurements"
+    )
     parser.add_argument("--update-readme", action="store_true")
     options = parser.parse_args()
-    rates: list[list[str]] = []
-    rows: list[list[str]] = []
+    found = report.read_json(RESULTS) if RESULTS.exists() else {}
+
+    def keep(part: str, kind: str, measured: list[Any]) -> None:
+        found.update({f"{part} {kind}": measured, "load": os.getloadavg()[1]})
+        report.write_json(RESULTS, found)
+
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        for kind in SHAPES:
+        for kind in options.data if options.only != "report" else ():
             names = files(folder, kind, options.scale)
             if options.only in (None, "throughput"):
-                rates += [[kind, *row] for row in throughput(names)]
+                keep("throughput", kind, [[kind, *row] for row in throughput(names)])
+            if options.only == "allocator":
+                allocator(names)
             if options.only in (None, "gaps"):
-                rows += [*serial(names, kind), *on_workers(names, kind)]
-        if options.peer and options.only in (None, "peer"):
-            rows.append(dask_ml(names, options.peer))
-    head = ["data", "where", "s, median", "s, least", "processor s", "speed-up", "of two processes"]
+                keep("gaps", kind, [*serial(names, kind), *on_workers(names, kind)])
+            if kind == "dense" and options.peer and options.only in (None, "peer"):
+                keep("peer", kind, [dask_ml(names, options.peer)])
+    rates = [row for kind in SHAPES for row in found.get(f"throughput {kind}", [])]
+    rows = [Row(*row) for kind in SHAPES for part in ("gaps", "peer") for row in found.get(f"{part} {kind}", [])]
+    head = ["data", "where", "s, median", "s, least", "processor s", "speed-up, least", "of two processes"]
     text = f"{report.markdown_table(head, rates)}\n\n"
-    head = ["data", "loss", "where", "solver", "passes", *(f"to {gap:g}" for gap in GAPS), "exchanges", "tasks", "MB"]
-    text += report.markdown_table(head, rows)
-    text += f"\n\nLoad average at the end: {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores."
+    head = ["data", "loss", "where", "solver", "passes", *(f"s to {gap:g} (processor)" for gap in GAPS)]
+    head += ["speed-up", "in processor s", "exchanges", "tasks of each", "MB of each"]
+    text += report.markdown_table(head, [row.cells(rows) for row in rows])
+    text += f"\n\nLoad average at the end: {found.get('load', 0.0):.1f} on {os.cpu_count()} cores."
     if options.update_readme:
         report.update_readme("dask_scaling", text)
     print(text)

@@ -17,6 +17,7 @@ fenchel.groups      None           groups of partitions; None is one for each th
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -43,8 +44,16 @@ T = TypeVar("T")
 _BETWEEN_STOP_POINTS = 0.2
 #: how often tasks are submitted again after their data were lost
 _MAX_LOSSES = 5
+#: seconds after which results that workers have and do not send are computed again; twice as many the next time
+_TRANSFER_SECONDS = 30.0
 #: bytes of a common argument above which it becomes a task of its own, and is copied between workers
 _LARGE = 1 << 16
+#: of the workers of a local cluster: freed memory stays with the process, up to 128 MiB.  Dask's own setting returns it
+#: to the system at once, and page faults of temporary arrays are then a quarter of an evaluation
+_KEEP_MEMORY = {
+    f"distributed.nanny.pre-spawn-environ.MALLOC_{name}_THRESHOLD_": size
+    for name, size in (("TRIM", 1 << 27), ("MMAP", 1 << 25))
+}
 #: arguments of one call of ``map`` travel in its graph, whatever their size
 _NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
 
@@ -67,7 +76,9 @@ def connected(workers: int | None) -> Iterator[Client]:
         yield present
         return
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+    with dask.config.set(_KEEP_MEMORY):
+        cluster = LocalCluster(**options)
+    with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -108,10 +119,10 @@ class DaskGroups:
         stop_point()
         found: list[Any] = [None] * len(self.futures)
         missing = list(range(len(self.futures)))
-        for _ in range(_MAX_LOSSES):
+        for attempt in range(_MAX_LOSSES):
             pending = self._submitted(function, [[values[k] for values in each] for k in missing], missing, common)
             try:
-                lost = self._gather(pending, found)
+                lost = self._gather(pending, found, _TRANSFER_SECONDS * 2.0**attempt)
             finally:
                 left = [one for one in pending.values() if one.status == "pending"]
                 if left and self.client.status == "running":
@@ -155,8 +166,11 @@ class DaskGroups:
         self.tasks += len(groups) + sum(map(_is_large, common.values()))
         return dict(zip(groups, futures, strict=True))
 
-    def _gather(self, pending: dict[int, Future], found: list[Any]) -> list[int]:
-        """Fill in the results of the groups; return the groups whose data were lost."""
+    def _gather(self, pending: dict[int, Future], found: list[Any], patience: float) -> list[int]:
+        """Fill in the results of the groups; return the groups whose data were lost.
+
+        ``patience`` are the seconds for the transfer of the results.
+        """
         self._wait(list(pending.values()))
         failed = [k for k, future in pending.items() if future.status == "error"]
         for k in failed:
@@ -165,7 +179,7 @@ class DaskGroups:
         kept = [k for k in pending if k not in lost]
         self._check_connection()
         try:
-            results = self.client.gather([pending[k] for k in kept], errors="raise")
+            results = self._results([pending[k] for k in kept], patience)
         except (CancelledError, OSError):
             # a worker died between the end of its task and the transfer of the result
             return list(pending)
@@ -176,6 +190,28 @@ class DaskGroups:
         for k, result in zip(kept, results, strict=True):
             found[k] = result
         return lost
+
+    def _results(self, futures: list[Future], patience: float) -> list[Any]:
+        """Return the results of finished tasks; raise TimeoutError if one was lost, or they do not come.
+
+        ``Client.gather`` has no timeout: it waits for the connection to a dead worker as long as Dask's settings say.
+        """
+        gathering = asyncio.run_coroutine_threadsafe(
+            self.client.gather(futures, errors="raise", asynchronous=True), self.client.loop.asyncio_loop
+        )
+        begin = time.monotonic()
+        try:
+            while True:
+                try:
+                    return gathering.result(timeout=_BETWEEN_STOP_POINTS)
+                except TimeoutError:
+                    late = time.monotonic() - begin > patience
+                    if gathering.done() or late or any(future.status != "finished" for future in futures):
+                        raise
+                    stop_point()
+                    self._check_connection()
+        finally:
+            gathering.cancel()
 
     def _wait(self, futures: list[Future]) -> None:
         """Wait for tasks, in short pieces; raise when none of them ends for too long."""

@@ -9,11 +9,12 @@ group of rows :math:`k = 1, \ldots, K` gets v and maximizes, approximately, over
 
 by epochs of dual coordinate descent (``local_epochs``), and returns :math:`\Delta\theta_k` and
 :math:`X_k^T\Delta\theta_k`: the method of Ma, Smith, Jaggi, Jordan, Richtárik and Takáč (Adding vs. averaging in
-distributed primal-dual optimization, ICML 2015), eq. (9) with :math:`\gamma = t`.  The changes are added up times t:
+distributed primal-dual optimization, ICML 2015), eq. (9).  The changes are added up times :math:`\gamma`:
 
-- ``aggregation="safe"``: t = 1 with :math:`\sigma' = K`, which never decreases the dual (their Lemma 3);
-- ``aggregation="line_search"``: :math:`\sigma' = 1`, and t in [1/K, 1] nearly maximizes the dual.  t = 1/K, averaging,
-  never decreases it.  The terms of the dual are quadratic in t for the squared hinge and linear for the hinge.
+- ``aggregation="safe"``: :math:`\gamma = 1` with :math:`\sigma' = K`, which never decreases the dual (their Lemma 3);
+- ``aggregation="overlap"``: :math:`\sigma'` follows the overlap of the changes that is measured in each round, and
+  :math:`\gamma \le 1` is such that the dual never decreases either (proved in ``solvers.simultaneous``, which has the
+  same rule for threads).  The driver needs d numbers of each group for it, and no terms of the n examples.
 
 An unregularized intercept is handled as in ``solvers.dual_coordinate``: rows centred on their mean m, a constant
 feature B, and a multiplier s that moves after each round.  The dual variables are on the driver, which sends each group
@@ -27,6 +28,7 @@ v                    ``v``
 S, m·v, s            ``intercept``, as in ``solvers.dual_coordinate.loop``
 :math:`B^2`          ``constant``
 :math:`\sigma'`      ``sigma``
+:math:`\gamma`       ``gamma``
 ===================  =====================================================================
 """
 
@@ -67,9 +69,9 @@ class CoCoA(Solver):
     ----------
     epochs : float, default=1.0
         The epochs of local work in each round; with a part of one, groups exchange their changes more often.
-    aggregation : {"line_search", "safe"}, default="line_search"
-        How the changes of the groups are added up: by a search for the best multiple, or with the local problems
-        regularized such that the sum can't decrease the dual.
+    aggregation : {"overlap", "safe"}, default="overlap"
+        How the changes of the groups are added up such that the dual never decreases: local problems are regularized
+        by as much as the changes of the last round overlap, or for the worst case.
     seed : int, default=None
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
 
@@ -87,17 +89,17 @@ class CoCoA(Solver):
     --------
     >>> from fenchel.dask import CoCoA
     >>> CoCoA(epochs=2).aggregation
-    'line_search'
+    'overlap'
     """
 
     epochs: float = 1.0
-    aggregation: str = "line_search"
+    aggregation: str = "overlap"
     seed: int | None = None
     name: ClassVar[str] = "cocoa"
 
     def __post_init__(self) -> None:
         check_number("epochs", self.epochs, above=0.0)
-        check_choice("aggregation", self.aggregation, ("line_search", "safe"))
+        check_choice("aggregation", self.aggregation, ("overlap", "safe"))
         check_seed(self.seed)
 
     @property
@@ -116,8 +118,7 @@ class CoCoA(Solver):
     def step(self, state: Rounds, hint: Hint) -> float:
         if state.idle_rounds >= _MAX_IDLE_ROUNDS:
             return STALLED
-        safe = self.aggregation == "safe"
-        state.round(self.epochs, float(len(state.design.facts)) if safe else 1.0, not safe)
+        state.round(self.epochs, measures=self.aggregation == "overlap")
         return float(self.epochs)
 
     def expected_gap(self, state: Rounds) -> float:

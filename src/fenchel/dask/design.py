@@ -143,8 +143,8 @@ class ShardedDesign(Design):
 
     def rows(self) -> Rows:
         raise FenchelError(
-            "this solver reads the rows of X, which lie on several workers: use solver='auto', 'lbfgs', 'newton_cg', "
-            "'cocoa', 'smoothing', 'agm' or 'bundle'"
+            "this solver reads the rows of X, which lie on several workers: use solver='auto', which chooses one that "
+            "does not"
         )
 
 

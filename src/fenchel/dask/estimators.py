@@ -83,6 +83,9 @@ class OnWorkers:
             return task
         return replace(task, fitted={**task.fitted, "feature_names_in_": np.array(self._features, dtype=object)})
 
+    def problem_of_outputs(self, task: Task) -> None:
+        """None: what a small fit solves together is in memory."""
+
     def _solver_for(self: Any, problem: Problem) -> str | Solver:
         return choose_solver(problem, self.solver)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,30 +77,18 @@ class JointRounds(Rounds):
             epochs=share,
         )
 
-    def dual_along(self, moved: Sequence[MovedBlocks]) -> Callable[[float], float]:
-        problem, alpha = self.problem, np.concatenate([one.alpha for one in moved])
-        along = self.design.ordered_sum([one.v for one in moved])
+    def square(self, moved: Sequence[MovedBlocks]) -> float:
+        v = self.design.ordered_sum([one.v for one in moved])
         total = self.design.ordered_sum([one.total for one in moved])
         if len(self.mean):
-            along = along - np.multiply.outer(self.mean, total)
-        begin, shares = self._weights, problem.risk.shares
-        labels = np.arange(len(shares)), problem.multiclass_risk.classes
-        # -R* is linear
-        before, after = (float(shares @ values[labels]) for values in (self.alpha, alpha))
+            v = v - np.multiply.outer(self.mean, total)
+        return float(np.vdot(v, v)) + self.constant * float(total @ total)
 
-        def dual(t: float) -> float:
-            weights, sums = begin + t * along, self.total + t * total
-            quadratic = -0.5 * float(np.vdot(weights, weights))
-            quadratic -= 0.5 * self.constant * float(sums @ sums) + float(self.centre @ sums)
-            return problem.lam * quadratic + before + t * (after - before)
-
-        return dual
-
-    def add(self, moved: Sequence[MovedBlocks], t: float) -> bool:
+    def add(self, moved: Sequence[MovedBlocks], gamma: float) -> bool:
         alpha = np.concatenate([one.alpha for one in moved])
-        self.alpha = alpha if t == 1.0 else self.alpha + t * (alpha - self.alpha)
-        self.v = self.v + t * self.design.ordered_sum([one.v for one in moved])
-        self.total = self.total + t * self.design.ordered_sum([one.total for one in moved])
+        self.alpha = alpha if gamma == 1.0 else self.alpha + gamma * (alpha - self.alpha)
+        self.v = self.v + gamma * self.design.ordered_sum([one.v for one in moved])
+        self.total = self.total + gamma * self.design.ordered_sum([one.total for one in moved])
         if not len(self.mean):
             return False
         before = self.centre

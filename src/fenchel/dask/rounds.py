@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from fenchel.dask.local_epochs import Moved, coordinates, local_epochs
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
 from fenchel.solvers.dual_coordinate.loop import CENTRE, OFFSET, SUM
+from fenchel.solvers.simultaneous import measured_step
 from fenchel.solvers.warm_start import first_dual
 
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows, and its least
@@ -36,6 +37,7 @@ class Rounds(abc.ABC):
     #: the weighted mean m of the rows; empty without an intercept
     mean: Floats
     constant: float
+    sigma: float
     gap: float = np.inf
     rounds: int = 0
     idle_rounds: int = 0
@@ -50,12 +52,12 @@ class Rounds(abc.ABC):
         """Descend on each group; return what changed."""
 
     @abc.abstractmethod
-    def dual_along(self, moved: Sequence[Any]) -> Callable[[float], float]:
-        """Return the dual objective as a function of the multiple t of the changes."""
+    def square(self, moved: Sequence[Any]) -> float:
+        """Return the squared norm of the sum of changes in the quadratic term of the dual."""
 
     @abc.abstractmethod
-    def add(self, moved: Sequence[Any], t: float) -> bool:
-        """Add t times the changes, and move the multiplier of the intercept; return whether it moved."""
+    def add(self, moved: Sequence[Any], gamma: float) -> bool:
+        """Add gamma times the changes, and move the multiplier of the intercept; return whether it moved."""
 
     @abc.abstractmethod
     def refresh(self) -> None:
@@ -65,11 +67,14 @@ class Rounds(abc.ABC):
     def propose(self) -> tuple[Model, Witness]:
         """Return copies of the present model and dual point."""
 
-    def round(self, share: float, sigma: float, search: bool) -> None:
-        """Descend on each group, and add up the changes."""
-        moved = self.epochs(share, sigma)
-        t = best_multiple(self.dual_along(moved), 1.0 / len(moved)) if search and len(moved) > 1 else 1.0
-        intercept_moved = self.add(moved, t)
+    def round(self, share: float, *, measures: bool) -> None:
+        """Descend on each group, and add up the changes; with ``measures``, sigma' follows their overlap."""
+        moved, gamma = self.epochs(share, self.sigma), 1.0
+        if measures and len(moved) > 1:
+            squares = sum(self.square([one]) for one in moved)
+            overlap = self.square(moved) / squares if squares > 0.0 else 0.0
+            gamma, self.sigma = measured_step(self.sigma, overlap, len(moved))
+        intercept_moved = self.add(moved, gamma)
         self.gap = float(sum(one.gap for one in moved))
         self.rounds += 1
         idle = not any(one.changes for one in moved) and not intercept_moved
@@ -86,6 +91,8 @@ class Beginning(NamedTuple):
     random: np.random.Generator
     mean: Floats
     constant: float
+    #: sigma' of the first round, the number of groups
+    sigma: float
 
 
 def beginning(problem: Problem, seed: int) -> Beginning:
@@ -98,7 +105,7 @@ def beginning(problem: Problem, seed: int) -> Beginning:
         # the variance of the rows about their mean
         spread = max(design.mean_square - float(mean @ mean), 0.0)
         constant = max(_CONSTANT * spread, _PROXIMAL * problem.lam)
-    return Beginning(problem, design, np.random.default_rng(seed), mean, constant)
+    return Beginning(problem, design, np.random.default_rng(seed), mean, constant, float(len(design.facts)))
 
 
 @dataclass(kw_only=True)
@@ -156,29 +163,19 @@ class SingleRounds(Rounds):
             epochs=share,
         )
 
-    def dual_along(self, moved: Sequence[Moved]) -> Callable[[float], float]:
-        problem, shares, form = self.problem, self.problem.risk.shares, self.problem.closed_form
-        change = np.concatenate([one.alpha for one in moved]) - self.alpha
-        along, total = self.design.ordered_sum([one.v for one in moved]), float(sum(one.total for one in moved))
-        along = along - total * self.mean if len(self.mean) else along
-        begin, level, centre = self.weights, self.intercept[SUM], self.intercept[CENTRE]
+    def square(self, moved: Sequence[Moved]) -> float:
+        v, total = self.design.ordered_sum([one.v for one in moved]), float(sum(one.total for one in moved))
+        v = v - total * self.mean if len(self.mean) else v
+        return float(v @ v) + self.constant * total**2
 
-        def dual(t: float) -> float:
-            weights, sums = begin + t * along, level + t * total
-            quadratic = -0.5 * float(weights @ weights) - 0.5 * self.constant * sums**2 - centre * sums
-            theta = form.project(shares * (self.alpha + t * change))
-            return problem.lam * quadratic - form.conjugate(theta, feasible=True)
-
-        return dual
-
-    def add(self, moved: Sequence[Moved], t: float) -> bool:
+    def add(self, moved: Sequence[Moved], gamma: float) -> bool:
         alpha = np.concatenate([one.alpha for one in moved])
-        # t = 1 keeps the bounds of the domain bit by bit
-        self.alpha = alpha if t == 1.0 else self.alpha + t * (alpha - self.alpha)
-        self.v = self.v + t * self.design.ordered_sum([one.v for one in moved])
+        # gamma = 1 keeps the bounds of the domain bit by bit
+        self.alpha = alpha if gamma == 1.0 else self.alpha + gamma * (alpha - self.alpha)
+        self.v = self.v + gamma * self.design.ordered_sum([one.v for one in moved])
         if not len(self.mean):
             return False
-        self.intercept[SUM] += t * float(sum(one.total for one in moved))
+        self.intercept[SUM] += gamma * float(sum(one.total for one in moved))
         self.intercept[OFFSET] = self.mean @ self.v
         before = self.intercept[CENTRE]
         self.intercept[CENTRE] += self.constant * self.intercept[SUM]
@@ -187,19 +184,3 @@ class SingleRounds(Rounds):
     def propose(self) -> tuple[Model, Witness]:
         intercept = None if self.problem.intercept else self.problem.no_intercept()
         return Model(self.weights, intercept), Witness(self.theta)
-
-
-def best_multiple(dual: Callable[[float], float], least: float) -> float:
-    r"""Return t in [least, 1] that nearly maximizes the dual along the changes of a round.
-
-    The dual is interpolated by a parabola through t = 0, 1/2 and 1, which is exact for losses whose conjugate is
-    quadratic on the way; of its maximizer, ``least`` and 1 the best one is returned.
-    """
-    at = {t: dual(t) for t in (0.0, 0.5, 1.0)}
-    second = 2.0 * (at[0.0] - 2.0 * at[0.5] + at[1.0])
-    slope = at[1.0] - at[0.0] - second
-    found = -0.5 * slope / second if second < 0.0 else 1.0
-    found = float(np.clip(found, least, 1.0))
-    for t in {found, least} - {1.0}:
-        at[t] = dual(t)
-    return max((found, least, 1.0), key=lambda t: at[t])
