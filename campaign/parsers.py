@@ -14,6 +14,8 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinit
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 #: an underscore between digits, as in Python
 _DIGITS_APART = re.compile(r"(?<=\d)_(?=\d)", re.ASCII)
+#: a byte order mark, byte by byte
+_MARK = "\xef\xbb\xbf"
 #: what separates the fields of a svmlight file
 _BLANKS = " \t\n\r\x0b\x0c"
 _SPACES = re.compile(f"[{_BLANKS}]+")
@@ -42,10 +44,15 @@ def whole(text):
     return int(text)
 
 
+def _unmarked(content):
+    """The characters after a byte order mark."""
+    return content.decode("latin-1").removeprefix(_MARK)
+
+
 def svmlight(content):
     """Rows of (label, {column: value}) of a svmlight file, columns as written."""
     rows = []
-    for line in content.decode("latin-1").split("\n"):
+    for line in _unmarked(content).split("\n"):
         fields = [field for field in _SPACES.split(line.partition("#")[0]) if field]
         if not fields:
             continue
@@ -82,7 +89,8 @@ def front_end_rows(content, svm_light):
     if not lines[-1]:
         lines.pop()
     rows = []
-    for line in lines:
+    for k, whole_line in enumerate(lines):
+        line = whole_line.removeprefix(_MARK) if k == 0 else whole_line
         if svm_light and line[:1] == "#":
             continue
         fields = [field for field in _SPACES.split(line.partition("#")[0]) if field]

@@ -166,6 +166,7 @@ def test_regression(folder, capsys):
     assert main(["certify", "r.model.npz", str(data)]) == PROVED
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     ("measure", "surrogate"), [("roc_auc", "auto"), ("f1", "auto"), ("f1", "bound"), ("f1", "plug_in")]
 )
@@ -241,8 +242,8 @@ def test_an_interrupt_writes_the_best_model(folder, two_classes, monkeypatch, ca
     data = _svmlight(folder / "train.svm", *two_classes)
     solved = LinearClassifier.solve_all
 
-    def interrupted(self, *arguments):
-        return [replace(solution, status=Status.INTERRUPTED) for solution in solved(self, *arguments)]
+    def interrupted(self, *arguments, **options):
+        return [replace(solution, status=Status.INTERRUPTED) for solution in solved(self, *arguments, **options)]
 
     monkeypatch.setattr(LinearClassifier, "solve_all", interrupted)
     assert main(["train", str(data)]) == INTERRUPTED == 128 + signal.SIGINT

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from fenchel import LinearClassifier, LinearClassifierCV, LinearRegressor, Measu
 from fenchel.cli import names
 from fenchel.cli.main import main
 from fenchel.estimators.multiclass import FORMS
-from fenchel.io import encoding, kinds
+from fenchel.io import encoding, kinds, model_file
 from fenchel.io.model_file import load
 from fenchel.losses import NAMED, Huber, Quantile
 from fenchel.regularizers import REGULARIZERS
@@ -337,16 +338,35 @@ def test_scikit_learn_is_loaded_without_what_no_command_uses():
 import sys
 from fenchel.frontends.starting import load_scikit_learn
 load_scikit_learn()
-print(sorted({"pandas", "scipy.optimize"} & set(sys.modules)))
+print(sorted({"numpy.ma.core", "pandas", "scipy.optimize"} & set(sys.modules)))
 import scipy.stats
 print(round(float(scipy.stats.norm.cdf(0.0)), 3), "scipy.optimize" in sys.modules)
 import sklearn.utils.fixes
 print(sklearn.utils.fixes._mode([1, 1, 2]).mode)
+import numpy as np
+print(np.ma.array([1, 2], mask=[True, False]).sum(), np.ma.MaskedArray.__module__)
+from scipy._lib._docscrape import NumpyDocString
+from scipy.special import logsumexp
+print(len(NumpyDocString("A.\\n\\nNotes\\n-----\\nB.")["Notes"]), logsumexp.__doc__.lstrip()[:11])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:3] == ["[]", "0.5 True", "[1]"]
+    assert done.stdout.split("\n")[:5] == ["[]", "0.5 True", "[1]", "2 numpy.ma", "1 Compute the"]
 
 
 def test_every_loss_with_parameters_has_one_that_the_help_shows():
     assert fenchel.losses.NAMED["quantile"](0.9) == Quantile(0.9)
     assert names.chosen("loss", "epsilon_insensitive:0.2,2", names.LOSSES) == ("epsilon_insensitive", (0.2, 2.0))
+
+
+def test_arrays_that_hardly_shrink_are_stored_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "_LARGE", 1 << 10)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 2)), rng.integers(0, 2, 500)
+    for loss, kind in (("logistic", zipfile.ZIP_STORED), ("hinge", zipfile.ZIP_DEFLATED)):
+        model = fenchel.LinearClassifier(loss=loss).fit(X, y)
+        model_file.save(tmp_path / "m.npz", model_file.ModelFile(model, None, None, zero_based=False))
+        with zipfile.ZipFile(tmp_path / "m.npz") as archive:
+            kinds = {one.filename: one.compress_type for one in archive.infolist()}
+        assert kinds["theta_.npy"] == kind
+        assert kinds["about.npy"] == kinds["coef_.npy"] == zipfile.ZIP_DEFLATED
+        np.testing.assert_array_equal(load(tmp_path / "m.npz").estimator.theta_, model.theta_)

@@ -87,6 +87,21 @@ def test_a_closed_standard_output_is_refused_before_the_work(capsys):
     assert not Path("m.npz").exists()
 
 
+def test_a_closed_standard_input_is_no_file(capsys):
+    with mock.patch.object(sys, "stdin", None):
+        assert "the standard input is closed: name a file" in said(capsys, "train", "-", "-o", "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("1 1:1\n-1 1:2 2:nan\n", "line 2, column 8: '2:nan'"), ("1e999 1:1\n", "line 1")]
+)
+def test_a_number_that_is_not_finite_is_named_with_its_line(capsys, text, place):
+    Path("a.svm").write_text(text)
+    error = said(capsys, "train", "a.svm", "-o", "m.npz")
+    assert f"a.svm: can't be read as a svmlight file: {place}" in error
+    assert "NaN or infinite" in error
+
+
 def test_messages_do_not_go_to_the_output_if_the_error_stream_is_closed(capsys):
     assert main(["train", "numbers.csv", "--header", "-o", "m.npz"]) == 0
     capsys.readouterr()

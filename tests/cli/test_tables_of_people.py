@@ -55,6 +55,7 @@ def check():
     np.testing.assert_allclose(model.estimator.certificate_.primal, direct.certificate_.primal, rtol=1e-12)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("packed", ["", *PACKERS])
 @pytest.mark.parametrize(
     ("name", "content"),
@@ -96,6 +97,7 @@ def test_a_parquet_file_with_texts_and_holes(folder, capsys):
     assert fills == [pytest.approx(np.mean(ages)), "Oslo", pytest.approx(np.mean([row[2] for row in ROWS]))]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("packed", ["", *PACKERS])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_standard_input(folder, monkeypatch, capsysbinary, delimiter, packed):

@@ -5,6 +5,7 @@ import lzma
 import math
 import struct
 import tracemalloc
+from codecs import BOM_UTF8
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from campaign.files import SVMLIGHT
 from campaign.mutations import mutated
 from fenchel import FenchelError
 from fenchel.compile.primitives.decimals import powers_of_five
+from fenchel.frontends.rows import read_rows
 from fenchel.io import svmlight
 from fenchel.io.svmlight import read_svmlight, row_blocks
 
@@ -115,6 +117,7 @@ def test_blocks_of_any_size_hold_what_an_independent_parser_reads(tmp_path, monk
         rows = parsers.svmlight(content)
         X = found.X
         assert bits(found.y) == bits(label for label, _ in rows)
+        assert found.lines == content.count(b"\n") + (not content.endswith(b"\n"))
         for k, (_, entries) in enumerate(rows):
             own = slice(X.indptr[k], X.indptr[k + 1])
             assert (X.indices[own] + (not found.zero_based)).tolist() == list(entries)
@@ -200,6 +203,29 @@ def test_an_error_names_the_line_and_the_column(tmp_path, monkeypatch, content, 
     assert str(tmp_path / "a.svm") in said
     assert where in said
     assert why in said
+
+
+def test_a_file_that_is_unlike_its_beginning(tmp_path, monkeypatch):
+    """More rows, or fewer, than its first block lets expect."""
+    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 64)
+    short, long, comment = b"1 1:1\n" * 2000, b"1 1:0.12345678901234 2:5.5\n" * 2000, b"# " + b"x" * 9000 + b"\n"
+    for content in (short + long, long + short, comment + short, short + comment):
+        found = read_svmlight(written(tmp_path, content))
+        assert found.X.nnz == content.count(b":")
+        assert found.X.sum() == pytest.approx(2000 * ((short in content) + (long in content) * 5.62345678901234))
+        assert found.lines == content.count(b"\n")
+
+
+@pytest.mark.parametrize("size", [1, 1 << 18])
+def test_a_byte_order_mark_is_no_part_of_the_first_label(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", size)
+    content = BOM_UTF8 + b"-1 1:1\n2 1:2\n"
+    assert read_svmlight(written(tmp_path, content)).y.tolist() == [-1.0, 2.0]
+    assert [row.label for row in read_rows(content.splitlines())] == [-1.0, 2.0]
+    with pytest.raises(FenchelError, match="line 1, column 4: 'x'"):
+        read_svmlight(written(tmp_path, BOM_UTF8 + b"-1 x\n"))
+    with pytest.raises(FenchelError, match="line 2, column 1"):
+        read_svmlight(written(tmp_path, b"1 1:1\n" + content))
 
 
 def test_queries_that_are_not_asked_for_are_not_read(tmp_path):

@@ -95,6 +95,7 @@ def _rows(X):
 CASES = [(kind, classes) for kind in CLASSIFIERS for classes in (2, 3)] + [(kind, 2) for kind in REGRESSORS]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("bias", [-1, 0.5])
 @pytest.mark.parametrize(("kind", "classes"), CASES)
 def test_models_go_both_ways_and_are_no_worse(call, folder, kind, classes, bias):

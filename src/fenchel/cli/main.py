@@ -14,6 +14,7 @@ from fenchel.errors import FenchelError
 from fenchel.frontends.main import COMMANDS as FRONT_ENDS
 from fenchel.frontends.main import main as front_end
 from fenchel.frontends.writing import open_closed_streams
+from fenchel.loading import no_collection
 
 __all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
 
@@ -59,7 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: Namespace) -> int:
-    module = import_module(f"fenchel.cli.{_MODULES[options.command]}")
+    with no_collection():
+        module = import_module(f"fenchel.cli.{_MODULES[options.command]}")
     status: int = vars(module)[options.command](options)
     # a reader that went away is found here, and not when Python ends
     sys.stdout.flush()

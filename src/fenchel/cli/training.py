@@ -11,6 +11,7 @@ from fenchel.cli.output import check_checkpoint, check_output, save_model, table
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import bare_name, check_data
+from fenchel.loading import no_collection
 
 
 def train(options: Namespace) -> int:
@@ -24,8 +25,9 @@ def train(options: Namespace) -> int:
     settle(options)
     check_data(options.data)
     load_scikit_learn()
-    from fenchel.cli.fits import fit, report
-    from fenchel.cli.reading import data_of, training_table
+    with no_collection():
+        from fenchel.cli.fits import fit, report
+        from fenchel.cli.reading import data_of, training_table
 
     estimator, ranks = estimator_of(options), is_ranking(options)
     table = training_table(options, ranks=ranks)

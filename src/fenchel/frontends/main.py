@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from fenchel.frontends.refusal import Refusal
 from fenchel.frontends.writing import open_closed_streams
+from fenchel.loading import no_collection
 
 #: commands of ``fenchel`` whose arguments are passed on as they are, with a line of help each
 COMMANDS = {
@@ -84,7 +85,8 @@ def _train(arguments: Sequence[str]) -> Callable[[], int]:
     from fenchel.frontends.starting import load_scipy
 
     load_scipy()
-    from fenchel.frontends.liblinear.training import train
+    with no_collection():
+        from fenchel.frontends.liblinear.training import train
 
     return lambda: train(options)
 
@@ -104,7 +106,8 @@ def _learn(arguments: Sequence[str]) -> Callable[[], int]:
     from fenchel.frontends.starting import load_scipy
 
     load_scipy()
-    from fenchel.frontends.svmperf.learning import learn
+    with no_collection():
+        from fenchel.frontends.svmperf.learning import learn
 
     return lambda: learn(options)
 

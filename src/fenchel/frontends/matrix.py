@@ -18,7 +18,7 @@ from fenchel.errors import FenchelError
 from fenchel.frontends.rows import Row, data_stream, read_rows
 from fenchel.io.svmlight import read_svmlight
 
-#: bytes that are read at a time to count lines
+#: bytes that are read at a time to count comments
 _CHUNK = 1 << 20
 
 
@@ -54,8 +54,10 @@ def read_data(path: str, *, svm_light: bool = False) -> Data:
             found = read_svmlight(file, zero_based=False, queries=not svm_light)
         except FenchelError:
             found = None
-        if found is not None and found.qid is None and len(found.y) == _lines(file, comments=not svm_light):
-            return Data(found.X, found.y)
+        if found is not None and found.qid is None:
+            lines = found.lines - (_comments(file) if svm_light and found.lines > len(found.y) else 0)
+            if len(found.y) == lines:
+                return Data(found.X, found.y)
         # the compiled reader skips blank lines and comments, reads queries, and knows no other field of SVM-light
         with data_stream(file) as stream:
             return _assembled(list(read_rows(stream, svm_light=svm_light)))
@@ -82,13 +84,11 @@ def _regular(path: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-def _lines(path: Path, *, comments: bool) -> int:
-    """The number of lines, the last one with or without its end; those that begin with # if ``comments`` count."""
+def _comments(path: Path) -> int:
+    """The number of lines that begin with #."""
     count, last = 0, b"\n"
     with data_stream(path) as stream:
         while chunk := stream.read(_CHUNK):
-            count += chunk.count(b"\n")
-            if not comments:
-                count -= chunk.count(b"\n#") + (chunk.startswith(b"#") and last.endswith(b"\n"))
+            count += chunk.count(b"\n#") + (chunk.startswith(b"#") and last.endswith(b"\n"))
             last = chunk
-    return count + (not last.endswith(b"\n"))
+    return count

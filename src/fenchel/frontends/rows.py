@@ -6,6 +6,7 @@ as fast; where it refuses a file, this reader says which line is wrong.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +64,8 @@ def read_rows(lines: Iterable[bytes], *, svm_light: bool = False) -> Iterator[Ro
     Row
         One for each line that is no comment.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, whole in enumerate(lines, start=1):
+        line = whole.removeprefix(BOM_UTF8) if number == 1 else whole
         if svm_light and line.startswith(b"#"):
             continue
         fields = line.partition(b"#")[0].split()

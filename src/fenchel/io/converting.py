@@ -105,6 +105,8 @@ def convert(
     with StoreWriter(target, force, zero_based=bool(zero_based)) as writer:
         offset = 1 if zero_based is None else int(not zero_based)
         for block in row_blocks(source, queries, finite=True, distinct=True):
+            if not len(block.labels):
+                continue
             if block.least < offset:
                 if zero_based is not None:
                     raise FenchelError(
@@ -135,5 +137,5 @@ def _check_queries_asked(source: Path, columns: Columns, queries: bool | None) -
 
 
 def _first_has_query(source: Path) -> bool:
-    """Whether the first block of a file has queries."""
-    return any(block.with_query for block, _ in zip(row_blocks(source), range(1), strict=False))
+    """Whether the first block of a file that has rows has queries."""
+    return next((block.with_query > 0 for block in row_blocks(source) if len(block.labels)), False)

@@ -31,14 +31,14 @@ _NOT_WHOLE, _TOO_LARGE = -1, -2
 def parse_rows(
     text: Any, wanted: bool, fives: Any, tens: Any, labels: Any, ends: Any, queries: Any, indices: Any, data: Any,
     hard: Any,
-) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
     """Fill the arrays with the rows of a text of whole lines.
 
-    Return the numbers of rows, queries and hard numbers, the least feature, and what is wrong at which place.  ``ends``
-    has the end of each row in ``indices`` and ``data``; features are as written; queries are read if ``wanted``.
-    ``WORD`` bytes of memory must follow the text.
+    Return the numbers of lines, rows, queries and hard numbers, the least feature, and what is wrong at which place.
+    ``ends`` has the end of each row in ``indices`` and ``data``; features are as written; queries are read if
+    ``wanted``.  ``WORD`` bytes of memory must follow the text.
     """
-    place, rows, entries, asked, hards, least = 0, 0, 0, 0, 0, _LARGEST_FEATURE
+    place, lines, rows, entries, asked, hards, least = 0, 0, 0, 0, 0, 0, _LARGEST_FEATURE
     while place < len(text):
         while _is_space(text[place]):
             place += 1
@@ -56,7 +56,7 @@ def parse_rows(
                 if wanted:
                     number, stop, negative = _whole(text, begin + 4, _LARGEST_QUERY)
                     if number < 0 or stop != place:
-                        return rows, asked, hards, least, NO_QUERY, begin + 4
+                        return lines, rows, asked, hards, least, NO_QUERY, begin + 4
                     queries[asked] = -number if negative else number
                 asked += 1
             last = -1
@@ -68,9 +68,9 @@ def parse_rows(
                 begin = place
                 feature, place, wrong = _feature(text, begin)
                 if wrong != NOTHING_WRONG:
-                    return rows, asked, hards, least, wrong, begin
+                    return lines, rows, asked, hards, least, wrong, begin
                 if feature <= last:
-                    return rows, asked, hards, least, NOT_ASCENDING, begin
+                    return lines, rows, asked, hards, least, NOT_ASCENDING, begin
                 least = min(least, feature)
                 last, begin = feature, place + 1
                 value, place, decided = _number(text, begin, fives, tens)
@@ -84,7 +84,8 @@ def parse_rows(
         while text[place] != _NEWLINE:
             place += 1
         place += 1
-    return rows, asked, hards, least, NOTHING_WRONG, 0
+        lines += 1
+    return lines, rows, asked, hards, least, NOTHING_WRONG, 0
 
 
 @inlined_helper

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -47,6 +48,9 @@ _DECOMPOSITION = "decomposition_{}".format
 #: of the arrays of features that are computed from raw data
 _FEATURES = "features_"
 _FORMAT = 2
+#: bytes of an array from which a part of it, of this many bytes, says whether it is compressed: if that part shrinks to
+#: this share
+_LARGE, _SAMPLE, _WORTHWHILE = 1 << 20, 1 << 16, 0.9
 #: the first bytes of an archive
 _ARCHIVE = b"PK\x03\x04"
 
@@ -131,8 +135,18 @@ def write(stream: IO[bytes], model: ModelFile) -> None:
     # NumPy's own function compresses at level 6, which takes three times as long and gains a few percent on weights
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in members.items():
+            archive.compression = zipfile.ZIP_DEFLATED if _shrinks(array) else zipfile.ZIP_STORED
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _shrinks(array: Array) -> bool:
+    """Whether compression is worth its time, by a part of a large array: the digits of most dual variables are not."""
+    if array.nbytes < _LARGE:
+        return True
+    begin = array.size // 2
+    part = np.ravel(array)[begin : begin + max(1, _SAMPLE // array.itemsize)].tobytes()
+    return len(zlib.compress(part, 1)) < _WORTHWHILE * len(part)
 
 
 def _dense(array: Any) -> Array:

@@ -122,7 +122,9 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
 
 def _read_svmlight(path: Path, layout: Layout) -> Table:
     _check_no_columns(path, layout, "a svmlight file begins its rows with the label")
-    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks, distinct=True)
+    # rows to predict may have no label that is known
+    training = layout.features is None
+    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks, finite=training, distinct=True)
     X = _widened(rows.X, layout)
     return Table(X, _whole(rows.y), zero_based=rows.zero_based, qid=rows.qid)
 

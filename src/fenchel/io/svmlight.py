@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -18,9 +19,12 @@ from fenchel.compile.primitives.digits import WORD
 from fenchel.errors import FenchelError
 from fenchel.io import loop_svmlight as loop
 from fenchel.io.files import opened
+from fenchel.io.growing import Growing
 
 #: bytes that are read at a time (256 kB, so that what is parsed stays in the cache); a longer line is read whole
 _BLOCK_BYTES = 1 << 18
+#: room that is reserved for rows, in units of what the first block lets expect
+_MARGIN = 1.05
 #: characters of a field that an error shows
 _SHOWN = 40
 _FIELD = re.compile(rb"[^#\s]*")
@@ -62,6 +66,9 @@ class RowBlock(NamedTuple):
     with_query: int
     #: the smallest feature number, if there is any
     least: int
+    #: lines of the file, with those that are no rows, and their bytes
+    lines: int
+    size: int
 
 
 def row_blocks(
@@ -69,22 +76,25 @@ def row_blocks(
 ) -> Iterator[RowBlock]:
     """The rows of a svmlight file, plain or compressed, block by block.
 
-    The arrays of a block are used again for the next one.  NaN and infinity are refused if all numbers must be
-    ``finite``, and labels that are written as whole numbers of 2^53 or more if labels must stay ``distinct``.
+    The arrays of a block are used again for the next one, and a block of comments has no rows.  NaN and infinity are
+    refused if all numbers must be ``finite``, and labels that are written as whole numbers of 2^53 or more if labels
+    must stay ``distinct``.
     """
     line, workspace = 1, _Workspace()
     with opened(path, "rb") as stream:
         for text in _whole_lines(stream):
+            if line == 1 and text[: len(BOM_UTF8)].tobytes() == BOM_UTF8:
+                text = text[len(BOM_UTF8) :]
             block, wrong = workspace.parse(text, queries)
             if wrong is None and distinct:
                 wrong = _merged_label(text, block)
             if wrong is None and finite:
                 wrong = _infinite(text, block)
             if wrong is not None:
-                raise FenchelError(f"{path}: can't be read as a svmlight file: {_where(text, line, *wrong)}")
-            line += text.count(b"\n")
-            if len(block.labels):
-                yield block
+                where = _where(text.tobytes(), line, *wrong)
+                raise FenchelError(f"{path}: can't be read as a svmlight file: {where}")
+            line += block.lines
+            yield block
 
 
 class SvmlightFile(NamedTuple):
@@ -96,23 +106,31 @@ class SvmlightFile(NamedTuple):
     zero_based: bool
     #: the query of each row; None if they were not asked for, or the file has none
     qid: NDArray[np.int64] | None
+    #: with those that are no rows
+    lines: int
 
 
 def read_svmlight(
-    path: Path, zero_based: bool | None = None, queries: bool = False, *, distinct: bool = False
+    path: Path, zero_based: bool | None = None, queries: bool = False, *, finite: bool = False, distinct: bool = False
 ) -> SvmlightFile:
     """All rows of a svmlight file; features are numbered from 1, unless there is a 0 or ``zero_based`` says so."""
-    labels, data, qid = _Growing(np.float64), _Growing(np.float64), _Growing(np.int64)
-    indices, indptr = _Growing(np.int32), _Growing(np.int64)
-    least, with_query = 1, 0
+    labels, data, qid = Growing(np.float64), Growing(np.float64), Growing(np.int64)
+    indices, indptr = Growing(np.int32), Growing(np.int64)
+    least, with_query, lines = 1, 0, 0
     indptr.extend(np.zeros(1, dtype=np.int64))
-    for block in row_blocks(path, queries, distinct=distinct):
+    for block in row_blocks(path, queries, finite=finite, distinct=distinct):
+        if not lines:
+            # as if all of the file were like its beginning; a compressed file has more blocks than its size says
+            more = _MARGIN * path.stat().st_size / block.size
+            for growing, count in ((indptr, 1 + len(block.ends)), (labels, len(block.ends)), (data, len(block.data))):
+                growing.reserve(int(more * count))
+            indices.reserve(int(more * len(block.data)))
         indptr.extend(block.ends + data.size)
         labels.extend(block.labels)
         data.extend(block.data)
         indices.extend(block.indices)
         qid.extend(block.queries)
-        least, with_query = min(least, block.least), with_query + block.with_query
+        least, with_query, lines = min(least, block.least), with_query + block.with_query, lines + block.lines
     y = labels.array()
     check_rows(path, len(y), with_query if queries else 0)
     zero_based = numbering(path, least, zero_based)
@@ -120,7 +138,7 @@ def read_svmlight(
     features = max(1, int(columns.max(initial=-1)) + zero_based)
     columns -= not zero_based
     X = sp.csr_matrix((data.array(), columns, indptr.array()), shape=(len(y), features))
-    return SvmlightFile(X, y, zero_based, qid.array() if queries and with_query else None)
+    return SvmlightFile(X, y, zero_based, qid.array() if queries and with_query else None, lines)
 
 
 def are_whole(numbers: Array) -> bool:
@@ -145,37 +163,31 @@ def numbering(path: Path, least: int, zero_based: bool | None) -> bool:
     return zero_based
 
 
-class _Growing:
-    """An array that grows at its end; large ones are moved by the system, not copied."""
-
-    def __init__(self, kind: type[np.generic]) -> None:
-        self._values, self.size = np.empty(1024, dtype=kind), 0
-
-    def extend(self, more: Array) -> None:
-        size = self.size + len(more)
-        if size > len(self._values):
-            self._values.resize(max(size, len(self._values) * 3 // 2), refcheck=False)
-        self._values[self.size : size] = more
-        self.size = size
-
-    def array(self) -> Array:
-        """The array; this object must not be used again."""
-        self._values.resize(self.size, refcheck=False)
-        return self._values
-
-
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Blocks of whole lines, each with its end."""
-    rest: list[bytes] = []
-    while part := stream.read(_BLOCK_BYTES):
-        end = part.rfind(b"\n") + 1
+def _whole_lines(stream: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
+    """Blocks of whole lines, each with its end; the memory of a block, which ``WORD`` bytes follow, is used again."""
+    memory, filled = bytearray(_BLOCK_BYTES * 5 // 4 + 1 + WORD), 0
+    while True:
+        if filled + _BLOCK_BYTES + 1 + WORD > len(memory):
+            memory = memory[:filled] + bytearray(filled + _BLOCK_BYTES * 5 // 4 + 1 + WORD)
+        view = memoryview(memory)
+        count = stream.readinto(view[filled : filled + _BLOCK_BYTES])  # type: ignore[attr-defined]
+        if not count:
+            break
+        end = memory.rfind(b"\n", filled, filled + count) + 1
+        filled += count
         if end:
-            yield b"".join((*rest, part[:end]))
-            rest = []
-        if end < len(part):
-            rest.append(part[end:])
-    if rest:
-        yield b"".join((*rest, b"\n"))
+            yield _read_only(memory, end)
+            rest = filled - end
+            view[:rest], filled = bytes(view[end:filled]), rest
+    if filled:
+        memory[filled : filled + 1] = b"\n"
+        yield _read_only(memory, filled + 1)
+
+
+def _read_only(memory: bytearray, size: int) -> NDArray[np.uint8]:
+    found = np.frombuffer(memory, dtype=np.uint8, count=size)
+    found.setflags(write=False)
+    return found
 
 
 class _Workspace:
@@ -184,31 +196,31 @@ class _Workspace:
     def __init__(self) -> None:
         self._size = 0
 
-    def parse(self, text: bytes, wanted: bool) -> tuple[RowBlock, tuple[int, int, str] | None]:
+    def parse(self, text: NDArray[np.uint8], wanted: bool) -> tuple[RowBlock, tuple[int, int, str] | None]:
         """The rows of whole lines, and what is wrong with them: the first and the last place, and why."""
         self._reserve(len(text))
         fives, tens = powers_of_five(), powers_of_ten()
         arrays = (self._labels, self._ends, self._queries, self._indices, self._data, self._hard)
-        padded = np.frombuffer(text + bytes(WORD), dtype=np.uint8)
-        rows, asked, hards, least, code, place = loop.parse_rows(padded[: len(text)], wanted, fives, tens, *arrays)
+        lines, rows, asked, hards, least, code, place = loop.parse_rows(text, wanted, fives, tens, *arrays)
+        nothing = self._block(0, 0, 0, least, lines, len(text))
         for begin, end, entry in self._hard[:hards].tolist():
             try:
-                value = float(text[begin:end])
+                value = float(text[begin:end].tobytes())
             except ValueError:
                 what = "the label" if entry < 0 else "the value"
-                return self._block(0, 0, 0, least), (begin, end, f"as {what} is no number")
+                return nothing, (begin, end, f"as {what} is no number")
             if entry < 0:
                 self._labels[-1 - entry] = value
             else:
                 self._data[entry] = value
         if code != loop.NOTHING_WRONG:
-            return self._block(0, 0, 0, least), (place, _field_end(text, place), _WRONG[code])
-        return self._block(rows, asked, asked if wanted else 0, least), None
+            return nothing, (place, _field_end(text.tobytes(), place), _WRONG[code])
+        return self._block(rows, asked, asked if wanted else 0, least, lines, len(text)), None
 
-    def _block(self, rows: int, asked: int, read: int, least: int) -> RowBlock:
+    def _block(self, rows: int, asked: int, read: int, *counts: int) -> RowBlock:
         entries = int(self._ends[rows - 1]) if rows else 0
         found = self._labels[:rows], self._ends[:rows], self._indices[:entries], self._data[:entries]
-        return RowBlock(*found, self._queries[:read], asked, least)
+        return RowBlock(*found, self._queries[:read], asked, *counts)
 
     def _reserve(self, size: int) -> None:
         if size > self._size:
@@ -234,24 +246,26 @@ def _fields(text: bytes) -> Iterator[list[tuple[int, int]]]:
         begin += len(line) + 1
 
 
-def _merged_label(text: bytes, block: RowBlock) -> tuple[int, int, str] | None:
+def _merged_label(text: NDArray[np.uint8], block: RowBlock) -> tuple[int, int, str] | None:
     """The first label that is written as a whole number and may be another one as a float."""
     large = np.abs(block.labels) >= LARGEST_WHOLE
     if not np.any(large):
         return None
-    for suspect, ((begin, end), *_) in zip(large.tolist(), _fields(text), strict=True):
-        if suspect and _WHOLE.fullmatch(text, begin, end):
+    content = text.tobytes()
+    for suspect, ((begin, end), *_) in zip(large.tolist(), _fields(content), strict=True):
+        if suspect and _WHOLE.fullmatch(content, begin, end):
             return begin, end, _MERGED
     return None
 
 
-def _infinite(text: bytes, block: RowBlock) -> tuple[int, int, str] | None:
+def _infinite(text: NDArray[np.uint8], block: RowBlock) -> tuple[int, int, str] | None:
     """The first number that is NaN or infinite."""
     if np.all(np.isfinite(block.labels)) and np.all(np.isfinite(block.data)):
         return None
-    for row in _fields(text):
+    content = text.tobytes()
+    for row in _fields(content):
         for begin, end in row:
-            field = text[begin:end]
+            field = content[begin:end]
             if not field.startswith(b"qid:") and not math.isfinite(float(field[field.find(b":") + 1 :])):
                 return begin, end, "is NaN or infinite: impute such values or remove their rows"
     raise AssertionError("a number that is not finite is in no field")
