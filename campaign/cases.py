@@ -15,7 +15,7 @@ from exact_losses import DIGITS, EVERY_LOSS, digits
 from fenchel import Problem
 from fenchel.designs import as_design
 from fenchel.io import StoreWriter, open_store
-from fenchel.regularizers import L1, L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
+from fenchel.regularizers import L1, L2, ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm, UnnormalizedEntropy
 from fenchel.risks import (
     MEASURES,
     CrammerSinger,
@@ -60,6 +60,9 @@ REGULARIZERS = {
     "balanced_entropy": 1,
     "balanced_unnormalized_entropy": 5,
 }
+#: regularizers of which some cases have free features, and the share of these
+FREE_BASES = ("l2", "elastic_net", "q_norm", "quadratic_form", "unnormalized_entropy", "balanced_unnormalized_entropy")
+FREE_SHARE = 0.1
 STORAGES = ("dense", "fortran", "csr", "float32", "csr_float32", "duplicates", "integers", "store", "store_csr")
 #: bytes that a copy of a store may take: any, or so few that rows are read one or two at a time
 MEMORY_LIMITS = (None, 512)
@@ -163,7 +166,11 @@ def random_case(seed, index):
     total = float(n if given is None else np.sum(given))
     if kind in structured.KINDS:
         total = float(labels.total())
-    problem = Problem(design, risk, 1.0 / (C * total), regularizer_of(name, d, rng), intercept=intercept)
+    regularizer = regularizer_of(name, d, rng)
+    if kind == "mean" and name in FREE_BASES:
+        # numbers of their own, so that all other cases are as they were
+        name, regularizer = with_free_features(name, regularizer, d, np.random.default_rng([seed, number, variant, 1]))
+    problem = Problem(design, risk, 1.0 / (C * total), regularizer, intercept=intercept)
     exact = kind not in ("mean", "outputs", "accuracy") or bool(rng.random() < 0.5)
     if kind in structured.KINDS:
         shares, lam = [], exact_lam(labels, C)
@@ -249,6 +256,14 @@ def regularizer_of(name, d, rng):
         "unnormalized_entropy": lambda: UnnormalizedEntropy(0.1),
         "balanced_unnormalized_entropy": lambda: UnnormalizedEntropy(0.1, balanced=True),
     }[name]()
+
+
+def with_free_features(name, base, d, rng):
+    """The base with one or two free features, of some of the cases."""
+    if not rng.random() < FREE_SHARE or (name == "quadratic_form" and not base.diagonal):
+        return name, base
+    free = rng.choice(d, size=min(d, int(rng.integers(1, 3))), replace=False)
+    return f"free_{name}", FreeDirections.of_features(free.tolist(), d, base)
 
 
 def risk_of(rng, kind, loss, n, given):

@@ -178,7 +178,9 @@ FAULTS = (
     Fault("entropy off by 1e-12", f"{REGULARIZERS}.entropy:Entropy.value", times(1.0 - 1e-12)),
     Fault("losses of residuals off by 1e-13", f"{LOSSES}.residual:ResidualLoss.value", times(1.0 - 1e-13)),
     Fault("objective with 14 digits", f"{RISKS}.mean:MeanRisk.value", _with_digits(14)),
-    Fault("X^T theta not divided by lam", f"{CERTIFICATE}.dual:_v", lambda _: lambda p, theta: p.design.adjoint(theta)),
+    Fault(
+        "X^T theta not divided by lam", f"{CERTIFICATE}.dual:v_of", lambda _: lambda p, theta: p.design.adjoint(theta)
+    ),
     Fault("weights ignored", f"{RISKS}.base:Risk.shares", _unweighted, is_property=True),
     # wrong signs and domains
     Fault("conjugate of the logistic loss twice", f"{LOSSES}.logistic:Logistic.conjugate", times(2.0)),

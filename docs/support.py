@@ -46,7 +46,9 @@ supports every loss of this table but `interpolation`, and `dual_conjugate_gradi
 `QuadraticForm(K)` is supported by `dual_coordinate`, and with constraints by `barrier`: [maximum
 entropy](maximum-entropy.md). `QNorm(q)` with q > 2 is also supported by `newton`, for up to 4000 features and the
 losses that `newton` supports with ridge; `auto` chooses it, since dual coordinate descent converges slowly there.
-`FreeDirections(C)` leaves directions of the weights unregularized: [free directions](free-directions.md).
+`FreeDirections(C)` leaves directions of the weights unregularized: [free directions](free-directions.md). With another
+`base` than ridge, of which the directions are features, `augmented_lagrangian` supports the losses that
+`dual_coordinate` supports with that base; with a quadratic form all of them.
 
 """
 _JOINT = """## Joint risks of several classes

@@ -42,8 +42,24 @@ def _mass(regularizer, features):
     return prior, sum(prior) * (2 if regularizer.balanced else 1)
 
 
+def _freed(regularizer, row, least):
+    """A row with the best entries for free features, zeros but for entropies of positive weights; C is a selection."""
+    rows = regularizer.directions.toarray()
+    free = [j for j in range(len(row)) if any(rows[:, j])]
+    return [least(j) if j in free else x for j, x in enumerate(row)]
+
+
+def _best_weight(base, features):
+    """The weight of smallest entropy, or zero."""
+    if base.name != "unnormalized_entropy" or base.balanced:
+        return lambda j: Decimal(0)
+    return lambda j: Decimal(float(base.priors(features)[j]))
+
+
 def _value(regularizer, w):
     match regularizer.name:
+        case "free_directions":
+            return _value(regularizer.base, _freed(regularizer, w, _best_weight(regularizer.base, len(w))))
         case "l2":
             return sum(x * x for x in w) / 2
         case "l1":
@@ -93,6 +109,8 @@ def _balanced(w, prior, mass):
 
 def _conjugate(regularizer, v):
     match regularizer.name:
+        case "free_directions":
+            return _conjugate(regularizer.base, _freed(regularizer, v, lambda j: Decimal(0)))
         case "l2":
             return sum(x * x for x in v) / 2
         case "l1":

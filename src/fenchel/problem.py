@@ -287,6 +287,21 @@ class Problem:
         """Zero, in the shape of this problem's intercept."""
         return 0.0 if self.risk.outputs is None else np.zeros(self.risk.outputs)
 
+    @property
+    def outputs_apart(self) -> list[Problem]:
+        """The problem of each of the k outputs of a mean of losses, whose sum this is: regularizers add outputs."""
+        return [self] if self.risk.outputs is None else self._outputs_apart
+
+    @cached_property
+    def _outputs_apart(self) -> list[Problem]:
+        found = []
+        for risk in self.mean_risk.outputs_apart():
+            # nothing is to be checked again
+            problem = object.__new__(Problem)
+            vars(problem).update(vars(self), risk=risk)
+            found.append(problem)
+        return found
+
     def fits(self, model: Model) -> bool:
         """Whether a model has this problem's shape."""
         return np.shape(model.weights) == self.weights_shape

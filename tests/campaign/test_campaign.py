@@ -55,7 +55,7 @@ def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch, full_pr
     assert problems.recheck("problems", SEED, path)["rechecked"] == 0
 
 
-@pytest.mark.parametrize("part, cases", [("kernels", 50), ("estimators", 12)])
+@pytest.mark.parametrize("part, cases", [("kernels", 50), pytest.param("estimators", 12, marks=pytest.mark.thorough)])
 def test_kernels_and_fits_are_judged(tmp_path, part, cases, full_products):
     # 12 fits reach one that chooses C
     cases *= 6 if full_products else 1

@@ -48,6 +48,7 @@ def random_pair(problem, rng, size=1.0):
     return Model(rng.normal(size=problem.weights_shape), intercept), Witness(theta)
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_many_verdicts_are_those_of_one_at_a_time(case):
     problem, rng = case.problem(), np.random.default_rng(11)
@@ -68,6 +69,7 @@ def test_many_verdicts_are_those_of_one_at_a_time(case):
             np.testing.assert_allclose(model.intercept, alone.model.intercept, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_without_witnesses_the_dual_points_are_those_of_the_models(case):
     problem, rng = case.problem(), np.random.default_rng(12)
@@ -81,6 +83,7 @@ def test_without_witnesses_the_dual_points_are_those_of_the_models(case):
         np.testing.assert_allclose(found.witness.theta, alone.witness.theta, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_gap_against_a_slow_computation(case):
     problem, (X, y, weights) = case.problem(), case.data()

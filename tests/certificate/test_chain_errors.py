@@ -129,6 +129,7 @@ def test_errors_of_wide_scores_of_tokens(kind, scale):
     )
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @every_scale
 @pytest.mark.parametrize(("seed", "offset"), [(0, 0.0), (1, 0.0), (2, 1e7)])

@@ -106,6 +106,7 @@ def test_a_strangers_certificate_is_not_below_the_exact_gap(loss, intercept, off
             assert_not_below_the_exact_gap(*verdict[:3], data, loss, l1_ratio, problem.risk.shares)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 def test_a_score_that_rounds_to_a_kink_is_not_taken_to_be_on_it(loss, solver, portion):

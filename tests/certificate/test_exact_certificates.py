@@ -59,6 +59,7 @@ def ratios():
         assert statistics.median(found) <= (120.0 if len(found) > 400 else 200.0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 @pytest.mark.parametrize("name", REGULARIZERS)
 def test_random_models_and_witnesses(loss, name, ratios, portion):
@@ -108,6 +109,7 @@ def test_numbers_that_underflow(name, portion, full_products):
                 check(case, verdict, [])
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("name", ["hinge", "logistic", "squared", "huber"])
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

@@ -139,6 +139,7 @@ def test_a_theta_that_stands_for_a_point_near_it_is_charged(name, design):
                 assert (whole - own + quadratic(exact, moved)) / Fraction(LAM) <= allowed
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("scale", [0.1, 3.0, 100.0])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])

@@ -106,6 +106,7 @@ def test_the_lasso_near_the_end_of_its_domain(loss, offset):
                     check(case, certificate, verdict.model, verdict.witness.theta, Decimal(scale), lam)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("loss", ["hinge", "huber", "logistic", "squared"])
 def test_the_v_of_a_multiple_of_theta_is_within_its_error(loss, intercept):

@@ -117,6 +117,7 @@ def data(seed=0, n=60, d=4, k=3):
     return X, np.where(X[:, 0] + noise[:, 0] > 0, 1.0, -1.0), np.argmax(X[:, :k] + noise, axis=1), T
 
 
+@pytest.mark.meetings(1)
 @with_and_without
 @pytest.mark.parametrize(
     "regularizer", ["l2", ElasticNet(0.4), QuadraticForm(np.array([1.0, 2.0, 4.0, 0.5])), QNorm(1.5)]

@@ -59,7 +59,8 @@ def test_a_fit_whose_rounding_exceeds_tol_has_not_converged():
 
 
 @pytest.mark.parametrize(("n", "dtype"), [(10**5, np.float64), (3 * 10**6, np.float32)])
-def test_the_floor_sees_the_number_of_examples(n, dtype):
+def test_the_floor_sees_the_number_of_examples(n, dtype, full_products):
+    n = n if full_products else min(n, 10**6)
     problem = Problem(sp.csr_array(np.ones((n, 1), dtype=dtype)), MeanRisk("hinge", np.ones(n)), 2.0)
     certificate = judge(problem, Model(np.array([0.5])), Witness(np.full(n, 1.0 / n))).certificate
     # P = lam w^2 / 2 + 1 - w = 0.75, the optimum
@@ -159,6 +160,7 @@ def test_a_risk_without_a_lower_bound_is_balanced_by_one_entry(seed):
     assert bounds[0].gap < 1.0
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("examples", [40, 3000])
 @pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])
 def test_fine_errors_say_whether_their_spread_is_that_of_a_proved_ball(examples, regularizer):

@@ -83,6 +83,7 @@ def test_conjugates_lie_in_their_balls(loss, slack_of):
     check_all(loss.enclosure().conjugate, true_conjugate, loss, points, slack_of(loss))
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @settings(max_examples=3, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32))

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import exact_losses as exact
@@ -74,6 +74,7 @@ def check_conjugate(loss, u, y):
             assert error <= allowed, f"{computed!r} at u={u!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
 
 
+@pytest.mark.meetings(1)
 @every_loss
 def test_values_on_a_grid(loss):
     for y in labels_of(loss):
@@ -84,6 +85,7 @@ def test_values_on_a_grid(loss):
             check_value(loss, s, y)
 
 
+@pytest.mark.meetings(1)
 @every_loss
 def test_conjugates_on_a_grid(loss):
     for y in labels_of(loss):
@@ -95,8 +97,8 @@ def test_conjugates_on_a_grid(loss):
                 check_conjugate(loss, u, y)
 
 
+@pytest.mark.meetings(1)
 @every_loss
-@settings(max_examples=60)
 @given(data=st.data())
 def test_values_anywhere(loss, data):
     label = st.sampled_from(labels_of(loss)) | (floats if loss.task == "regression" else st.nothing())
@@ -104,8 +106,8 @@ def test_values_anywhere(loss, data):
     check_value(loss, data.draw(floats | moderate), y)
 
 
+@pytest.mark.meetings(1)
 @every_loss
-@settings(max_examples=60)
 @given(data=st.data())
 def test_conjugates_anywhere(loss, data):
     label = st.sampled_from(labels_of(loss)) | (floats if loss.task == "regression" else st.nothing())

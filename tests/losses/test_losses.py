@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, example_labels, loss_id
 from fenchel.compile.primitives.dual_steps import dual_steps
-from fenchel.losses import Exponential, Interpolation
+from fenchel.losses import NAMED, Exponential, Interpolation
 from fenchel.losses.intercept import newton_root
 from strategies import EXTREME_SCORES, curvatures, fractions, loss_points, losses, scores, slope_at
 
@@ -56,6 +56,7 @@ def test_fenchel_young_is_tight_at_the_subgradient(point):
     assert abs(value + conjugate - u * s) <= noise
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @pytest.mark.parametrize("fraction", [0.0, 1e-9, 0.1, 0.37, 0.5, 0.9, 1 - 1e-9, 1.0])
 def test_conjugate_against_brute_force(loss, fraction):
@@ -282,6 +283,18 @@ def test_the_best_intercept_of_an_interpolation_has_the_smallest_largest_residua
     best = Interpolation().best_intercept(scores, labels, np.full(7, 1 / 7))
     largest = [np.max(np.abs(scores + b - labels)) for b in (best, best - 1e-6, best + 1e-6)]
     assert largest[0] == min(largest)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in NAMED.items() if loss.task == "classification"])
+def test_the_best_constant_in_closed_form_is_the_one_that_is_searched_for(name):
+    loss, labels, known = NAMED[name](), np.array([-1.0, 1.0]), 0
+    for mixture in (-0.998, -0.3, 0.0, 1e-9, 0.9):
+        found = loss.constant_intercept(mixture)
+        if found is not None:
+            known += 1
+            searched = loss.best_intercept(np.zeros(2), labels, 0.5 + 0.5 * mixture * labels)
+            assert found == pytest.approx(searched, rel=1e-12, abs=1e-15)
+    assert known == (5 if name in ("squared_hinge", "logistic", "exponential") else 0)
 
 
 @pytest.mark.parametrize("root", [-4e7, -1e-9, 2e-12, 0.7, 5e6])

@@ -71,6 +71,7 @@ def test_value_derivative_and_domain(key):
         np.testing.assert_array_equal(loss.domain(y), np.broadcast_arrays(*slow.slopes_of(key, y)))
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @pytest.mark.parametrize("fraction", [0.0, 1e-9, 0.1, 0.37, 0.5, 0.9, 1.0])
 def test_conjugate_by_brute_force(key, fraction):

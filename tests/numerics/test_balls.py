@@ -13,6 +13,8 @@ from fenchel.numerics import ball_functions, error_free
 from fenchel.numerics.ball_functions import LN2
 from fenchel.numerics.balls import Ball, as_ball
 
+#: examples of the loaded profile: more in ``make test-all``, see conftest.py
+EXAMPLES = settings.default.max_examples
 #: digits in which sums and products of pairs of floats are exact, and others accurate enough
 DIGITS = 1400
 #: relative radius of a result in ordinary cases
@@ -53,19 +55,19 @@ def check_arithmetic(a, b, narrow):
             assert contains(a / b, x / y, narrow)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=3 * EXAMPLES)
 @given(wide, wide, st.floats(-1e-16, 1e-16), st.floats(-1e-16, 1e-16))
 def test_arithmetic_over_the_whole_range(a, b, c, d):
     check_arithmetic(pair(a, c), pair(b, d), narrow=False)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=2 * EXAMPLES)
 @given(ordinary, ordinary, st.floats(-1e-16, 1e-16), st.floats(-1e-16, 1e-16))
 def test_ordinary_arithmetic_has_28_digits(a, b, c, d):
     check_arithmetic(pair(a, c), pair(b, d), narrow=True)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=EXAMPLES)
 @given(st.one_of(wide, ordinary, st.floats(-50.0, 50.0)), st.floats(-1e-16, 1e-16))
 def test_elementary_functions(a, c):
     x = pair(a, c)

@@ -47,6 +47,7 @@ def check(found, true, narrow):
             assert upper - true <= NARROW * (1 + abs(true)), f"{upper - true:.5} above {true:.20}"
 
 
+@pytest.mark.meetings(1)
 @every_regularizer
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("outputs", [1, 2])
@@ -67,6 +68,7 @@ def test_omega_lies_in_its_ball(regularizer, scale, outputs):
     check(found, exact.value(regularizer, rows), narrow=scale in (1.0, 1e-3, 1e-8))
 
 
+@pytest.mark.meetings(1)
 @every_regularizer
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("outputs", [1, 2])
@@ -115,6 +117,7 @@ def symmetric_matrix(rng, size, condition):
     return 0.5 * (matrix + matrix.T)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("size", [2, 3, 6])
 @pytest.mark.parametrize("condition", [1e1, 1e8, 1e11, 1e13, 1e14, 1e16])
 def test_strong_convexity_is_proved(size, condition):

@@ -60,6 +60,7 @@ def rounded_up(error):
     return Decimal(error) + Decimal(2.0**-1060)
 
 
+@pytest.mark.meetings(1)
 @every_regularizer
 @every_size
 @every_output
@@ -78,6 +79,7 @@ def test_values(regularizer, size, outputs):
         assert error <= 1e-12 * (abs(computed) + 1e3 * float(np.sum(np.abs(weights))) + 1e5)
 
 
+@pytest.mark.meetings(1)
 @every_regularizer
 @every_size
 @every_output
@@ -126,6 +128,7 @@ def test_the_largest_scale_of_the_lasso_is_feasible_exactly(error):
             assert Decimal(scale) * largest <= 1
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("missed", [-1e-13, -3e-16, 0.0, 3e-16, 1e-13])
 def test_weights_that_miss_their_mass_stand_for_their_multiple(balanced, missed):

@@ -60,6 +60,7 @@ def inside(regularizer, rng, shape):
     return w if regularizer.finite else np.abs(w)
 
 
+@pytest.mark.meetings(1)
 @every
 @every_shape
 def test_fenchel_young_with_equality_at_the_transfer(regularizer, shape):
@@ -132,6 +133,7 @@ def test_transfer_is_the_gradient_of_the_conjugate(regularizer, shape):
             assert regularizer.conjugate_derivative(short, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.meetings(1)
 @every
 @every_shape
 def test_gradient_is_a_subgradient_that_the_transfer_undoes(regularizer, shape):
@@ -166,6 +168,7 @@ def test_values_near_the_centre_have_their_digits(regularizer, size):
             assert regularizer.value(w) == pytest.approx(half, rel=2 * size)
 
 
+@pytest.mark.meetings(1)
 @every
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.5, 10.0, 1e4])
 def test_radius_bounds_the_level_set(regularizer, level):
@@ -182,6 +185,7 @@ def test_radius_bounds_the_level_set(regularizer, level):
         assert min(regularizer.value(axis * radius * (1 - 1e-6)) for axis in axes) <= level
 
 
+@pytest.mark.meetings(1)
 @every
 def test_strong_convexity(regularizer):
     rng, modulus = np.random.default_rng(5), regularizer.strong_convexity

@@ -42,6 +42,7 @@ def sequences_of(risk, x, number=float):
     return slow.every(risk.labels, risk.sequences.lengths, x, risk.sequences.labels, number)
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @every_scale
 @every_seed
@@ -62,6 +63,7 @@ def test_value_and_subgradient_are_those_of_all_labellings(kind, scale, seed):
     assert slope @ other + offset <= risk.value(other) + 1e-9
 
 
+@pytest.mark.meetings(1)
 @every_scale
 @every_seed
 def test_viterbi_and_marginals(scale, seed):
@@ -88,6 +90,7 @@ def test_viterbi_and_marginals(scale, seed):
     assert np.all(relative_errors(sequences, parts) < 1e-9)
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @every_seed
 def test_weak_duality_of_random_witnesses(kind, seed):
@@ -261,6 +264,7 @@ def test_bad_arguments():
         ChainDesign(np.eye(3), 2, transitions=False, edge_features=1)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.usefixtures("plain_loops")
 @pytest.mark.parametrize("kind", [ChainHinge, ChainLogistic])
 @pytest.mark.parametrize("seed", range(2))

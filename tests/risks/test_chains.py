@@ -33,6 +33,7 @@ def case(seed, kind):
     return KINDS[kind](labels, lengths, count, weights), rng
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @every_scale
 @every_seed
@@ -43,6 +44,7 @@ def test_value_is_that_of_all_labellings(kind, scale, seed):
     assert risk.value(scores) == pytest.approx(risk.shares @ expected, rel=1e-12, abs=1e-13 * (1.0 + scale))
 
 
+@pytest.mark.meetings(1)
 @every_scale
 @every_seed
 def test_gradient_of_the_log_loss_is_the_mean_of_the_features(scale, seed):
@@ -60,6 +62,7 @@ def labels_of(risk, q):
     return risk.labels[begin : begin + risk.sequences.lengths[q]].tolist()
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @every_scale
 @every_seed
@@ -128,6 +131,7 @@ def exact_dual_point(risk, decomposition):
     return gold - mean, conjugate
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @pytest.mark.parametrize("seed", range(20))
 def test_distributions_prove_their_bound(kind, seed):
@@ -144,6 +148,7 @@ def test_distributions_prove_their_bound(kind, seed):
         assert conjugate >= -theta @ scores - risk.value(scores) - 1e-12 * (1.0 + scale)
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @pytest.mark.parametrize("seed", range(10))
 def test_weak_duality_of_random_witnesses(kind, seed):
@@ -205,6 +210,7 @@ def test_scores_that_are_none_prove_nothing():
         risk.decomposed_form(np.zeros(risk.examples), good[:, 1:])
 
 
+@pytest.mark.meetings(1)
 @every_scale
 @every_seed
 def test_viterbi_finds_the_best_labelling(scale, seed):
@@ -242,6 +248,7 @@ def decimal_recursions(nodes, transitions, start, end):
         return float(Z.ln()), np.array([[float(x) for x in row] for row in joint])
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     "offsets", [(0, 0, 0, 0), (1e7, 0, 0, 0), (0, 0, -1e7, 0), (1e7, -1e7, 3e6, 0), (0, 1e7, 0, 1e7)]
 )

@@ -96,6 +96,7 @@ def test_mixtures_of_chains_and_labellings(seed):
     assert found.conjugate(found.theta) == pytest.approx(shares @ values, abs=1e-14)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("size", [1.0, 1e-150, 1e-310, 1e200])
 @pytest.mark.parametrize("seed", range(3))
 def test_errors_are_within_their_bounds(seed, size):

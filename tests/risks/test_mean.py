@@ -30,6 +30,7 @@ def random_risk(loss, rng, outputs=None):
     return MeanRisk(loss, labels, rng.integers(0, 3, 7) + (np.arange(7) == 0))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("outputs", [None, 3])
 @pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
 def test_slopes_near_scores_of_a_known_risk_are_within_their_bound(loss, outputs):

@@ -7,6 +7,7 @@ from scipy.optimize import nnls
 import slow_measures as slow
 from fenchel import Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
+from fenchel.numerics.limits import EPS
 from fenchel.regularizers import ElasticNet
 from fenchel.risks import F1, BreakEven, RecallAtK, RocAUC
 from measure_cases import every_risk, labels_of, numbers_for, risk_of
@@ -98,7 +99,10 @@ def test_projections_are_feasible_and_keep_what_is(portion):
             if name != "roc_auc"
             else risk.shares / np.where(y > 0, *(risk.shares @ (y == c) for c in (1, -1)))
         )
-        assert np.sum((kept != theta) & (np.abs(theta) < bound)) <= 2
+        moved = np.abs(kept - theta)[np.abs(theta) < bound]
+        # or all of them are rounded to multiples of the last digit of the largest, and one takes what that leaves
+        rounded = np.sum(moved > EPS * np.max(np.abs(theta))) <= 1
+        assert rounded or np.count_nonzero(moved) <= 2
 
 
 def test_fenchel_and_young():
@@ -165,6 +169,7 @@ def test_certificates_with_a_closed_form_never_claim_too_much(name):
                 assert moved.recomputed
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(("name", "parameter"), OPEN)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_certificates_of_mixtures_never_claim_too_much(name, parameter, intercept):

@@ -36,6 +36,7 @@ def random_scores(rng, n, ties):
     return rng.integers(-2, 3, n).astype(float) if ties else 2.0 * rng.normal(size=n)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("ties", [False, True], ids=["scores", "ties"])

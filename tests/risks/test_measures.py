@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -66,7 +66,6 @@ def check_against_enumeration(y, scores, others):
             assert np.min(near) < 1e-14, where
 
 
-@settings(max_examples=60, deadline=None)
 @given(labelled_scores(), st.integers(0, 2**32 - 1))
 def test_value_and_plane_are_those_of_the_worst_labelling(case, seed):
     y, scores = case

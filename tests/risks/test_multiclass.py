@@ -365,6 +365,7 @@ def test_no_pair_of_model_and_witness_proves_too_much(case, weighted):
             assert certificate.dual == pytest.approx(max(dual, 0.0), abs=certificate.rounding_floor)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_the_same_pair_at_another_strength(case):
     """What a verdict says of another lam is what judging there would say, at most."""

@@ -80,6 +80,7 @@ def test_values_lie_in_their_balls(name, scale):
         assert contains(risk.enclosure().value(as_ball(scores)), exact_value(risk, scores.tolist()))
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @pytest.mark.parametrize("balanced", [False, True], ids=["plain", "balanced"])
 @pytest.mark.parametrize("seed", range(4))
@@ -113,6 +114,7 @@ def test_dual_points_are_feasible_in_exact_arithmetic(name, balanced, seed):
             assert contains(point.conjugate, exact_conjugate(risk, beta))
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 def test_certificates_of_solved_problems(name, intercept):

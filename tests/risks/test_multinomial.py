@@ -119,6 +119,7 @@ def test_sums_of_columns_are_those_of_exact_arithmetic():
         assert np.all(error <= 1e-25 * len(theta) ** 3 * np.max(np.abs(theta), axis=0) + 2.3e-16 * np.abs(exact))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("size", [0.1, 3.0, 300.0])
 @pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
 def test_the_best_intercepts_have_no_slope(size, weighted):

@@ -303,6 +303,7 @@ def test_all_solvers_agree_on_ndcg(k):
             assert certificate.dual <= best + 1e-12
 
 
+@pytest.mark.meetings(1)
 @of_every_risk
 @pytest.mark.parametrize("regularizer", [ElasticNet(0.5), L1()])
 def test_absolute_values(kind, regularizer):

@@ -200,6 +200,7 @@ def exact_value(name, risk, scores, weights):
     return best
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("name", [name for name in (*MEANS, *JOINT, *MEASURES) if name != "multinomial"])
 @weighted
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e9])

@@ -64,6 +64,7 @@ def _line(risk, p):
     return first - (second - first) * cells[0], second - first
 
 
+@pytest.mark.meetings(1)
 @every_measure
 @every_case
 @pytest.mark.parametrize("mu", [1e-3, 0.3, 20.0])
@@ -79,6 +80,7 @@ def test_it_is_the_soft_maximum_of_the_projections(name, case, mu):
     assert -1e-12 <= found.excess <= mu * risk.smoothing_range + 1e-12
 
 
+@pytest.mark.meetings(1)
 @every_measure
 @every_case
 @pytest.mark.parametrize("mu", [1e-5, 1e-2])
@@ -105,6 +107,7 @@ def test_the_gradient_is_that_of_differences(name):
         assert found.gradient[i] == pytest.approx((ahead - behind) / (2 * step), abs=1e-7)
 
 
+@pytest.mark.meetings(1)
 @every_measure
 @every_case
 def test_the_decomposition_proves_the_excess(name, case):
@@ -136,6 +139,7 @@ def test_smoothing_proves_the_optimum_of_the_bundle(name, intercept):
         assert solve(problem, AGM(fixed=True, epsilon=1e-2), tol=0.3, max_iter=3000).converged
 
 
+@pytest.mark.thorough
 def test_the_smoothed_objective_has_the_minimum_of_a_general_solver(full_products):
     rng = np.random.default_rng(2)
     # all labellings are enumerated at each point

@@ -95,6 +95,7 @@ def test_the_lasso_has_a_multiple_in_its_ball(kind):
     assert found.lower >= solution.certificate.lower - 1e-12
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("seed", range(3))
 def test_flows_of_pairs_prove_no_more_than_a_linear_program(weighted, seed):

@@ -7,6 +7,7 @@ from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.other_lambdas import PathCertificate
+from fenchel.certificate.outputs import judge_outputs
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
 from fenchel.certificate.proved_share import ProvedShare, ProvedShareWatch
@@ -28,6 +29,7 @@ __all__ = [
     "judge",
     "judge_all",
     "judge_moved",
+    "judge_outputs",
     "optimum_ball",
     "rigorous_certificate",
     "scores_of",

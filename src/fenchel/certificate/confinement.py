@@ -128,10 +128,10 @@ def sketch(
         centre, radius = _linear_ball(problem, weights, witness, np.asarray(v), most, errors)
     else:
         centre, radius = _kernel_ball(problem, weights, witness, np.asarray(v), most)
-    length = float(np.linalg.norm(centre)) * _UPWARDS + radius
     curvature = curvature_of(problem)
-    n, d = problem.design.shape
     if curvature is not None:
+        n, d = problem.design.shape
+        length = _norm(centre) * _UPWARDS + radius
         cheap = float(n) * d**2 <= most_hessian_work
         hessian = centred_hessian(problem, curvature, rows.reference, sigma) if cheap else None
         mean = problem.risk.separable() if problem.intercept else None
@@ -164,7 +164,7 @@ def sketch_at_scores(
     most = _width(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
     weights, intercept = (np.asarray(part, dtype=np.float64) for part in (model.weights, model.intercept))
     dual, error = _dual_weights(problem, witness, v)
-    distance = float(np.linalg.norm(weights - dual))
+    distance = _norm(weights - dual)
     radius = _radius(most, max(0.0, distance / _UPWARDS - error)) + 0.5 * (_UPWARDS * distance + error)
     # b was added and is subtracted again
     rounding = 4.0 * UNIT * (np.abs(scores) + np.abs(intercept)).reshape(len(scores), -1).max(axis=1)
@@ -222,7 +222,7 @@ def _sketch(
 def _dual_weights(problem: Problem, witness: Witness, v: Array, errors: Errors | None = None) -> tuple[Floats, float]:
     """The gradient of Omega* at v, and a bound on its error."""
     known = errors.spread if errors is not None and errors.fine else adjoint_spread(problem, witness.theta, fine=True)
-    spread = known.norm + 16.0 * UNIT * float(np.linalg.norm(v))
+    spread = known.norm + 16.0 * UNIT * _norm(v)
     dual = problem.regularizer.grad_conjugate(v)
     error = problem.regularizer.grad_conjugate_error(v, _UPWARDS * spread)
     if not math.isfinite(error):
@@ -239,11 +239,11 @@ def _linear_ball(
     """The centre and the radius in the Euclidean norm, for (P - D) / (lam sigma) = ``most``."""
     dual, error = _dual_weights(problem, witness, v, errors)
     centre = weights - dual
-    apart = max(0.0, float(np.linalg.norm(centre)) / _UPWARDS - error)
+    apart = max(0.0, _norm(centre) / _UPWARDS - error)
     # in place, for many classes and features
     np.add(weights, dual, out=centre)
     centre *= 0.5
-    rounding = 4.0 * UNIT * float(np.linalg.norm(centre)) + 0.5 * error
+    rounding = 4.0 * UNIT * _norm(centre) + 0.5 * error
     return centre, _UPWARDS * (_radius(most, apart) + rounding)
 
 
@@ -259,6 +259,12 @@ def _kernel_ball(problem: Problem, weights: Array, witness: Witness, v: Array, m
     rounding = 16.0 * UNIT * float(np.sum(lengths @ np.sqrt(gram.diagonal)))
     apart = max(0.0, math.sqrt(max(0.0, square)) / _UPWARDS - rounding)
     return 0.5 * (weights + v), _UPWARDS * (_radius(most, apart) + rounding)
+
+
+def _norm(vector: Array) -> float:
+    """The Euclidean norm of all entries; as short arrays need it, without the cases of ``numpy.linalg.norm``."""
+    flat = vector.ravel()
+    return math.sqrt(float(flat @ flat))
 
 
 def _radius(most: float, apart: float) -> float:

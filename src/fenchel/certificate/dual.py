@@ -79,7 +79,7 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
     trusted = closed is None and decomposable is None
     if not trusted and math.isfinite(_at_zero(problem)) and witness.decomposition is None and not theta.any():
         return _zero(problem)
-    if not _usable(theta):
+    if not usable(theta):
         bound = _nothing(problem, None, trusted=trusted)
     elif closed is not None:
         bound = _recomputed(problem, closed, theta, level)
@@ -88,10 +88,10 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         bound = _nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
     else:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
-    return _not_below_zero(problem, bound)
+    return not_below_zero(problem, bound)
 
 
-def _not_below_zero(problem: Problem, bound: Bound) -> Bound:
+def not_below_zero(problem: Problem, bound: Bound) -> Bound:
     """The better of a bound and D(0)."""
     at_zero = _at_zero(problem)
     better = bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)
@@ -121,17 +121,17 @@ def lower_bounds(problems: Sequence[Problem], witnesses: Sequence[Witness], leve
     closed = problems[0].risk.closed_form()
     thetas = [np.asarray(witness.theta, dtype=np.float64) for witness in witnesses]
     points: list[tuple[Array, Array]] = []
-    if closed is not None and all(theta.shape == problems[0].design.shape[:1] and _usable(theta) for theta in thetas):
-        points = [_feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
-    if closed is None or not points or not all(_usable(theta) for theta, _ in points):
+    if closed is not None and all(theta.shape == problems[0].design.shape[:1] and usable(theta) for theta in thetas):
+        points = [feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
+    if closed is None or not points or not all(usable(theta) for theta, _ in points):
         return [lower_bound(*each) for each in zip(problems, witnesses, levels, strict=True)]
     vs = _all_v(problems, [theta for theta, _ in points])
     found = [_best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)]
     parts = zip(problems, found, levels, strict=True)
-    return [_not_below_zero(problem, _of_point(problem, point, level)) for problem, point, level in parts]
+    return [not_below_zero(problem, of_point(problem, point, level)) for problem, point, level in parts]
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """A multiple of theta in the domain, bounds on the residuals of its equalities, and R*(-theta)."""
 
     theta: Array
@@ -146,36 +146,37 @@ def _recomputed(
     problem: Problem, form: ClosedForm, theta: Array, level: float, decomposed: DecomposedForm | None = None
 ) -> Bound:
     """D of the point near theta in the domain of a form, or of its best multiple."""
-    theta, unbalanced = _feasible(problem, form, theta, decomposed)
-    if not _usable(theta):
+    theta, unbalanced = feasible(problem, form, theta, decomposed)
+    if not usable(theta):
         return _nothing(problem, None)
-    point = _best(problem, form, theta, unbalanced, _v(problem, theta), decomposed)
-    return _of_point(problem, point, level)._replace(decomposed=decomposed)
+    point = _best(problem, form, theta, unbalanced, v_of(problem, theta), decomposed)
+    return of_point(problem, point, level)._replace(decomposed=decomposed)
 
 
 def _best(
     problem: Problem, form: ClosedForm, theta: Array, unbalanced: Array, v: Floats, decomposed: DecomposedForm | None
-) -> _Point:
+) -> Point:
     """The best multiple of theta."""
     conjugate = form.conjugate(theta, feasible=True)
     scale, at_scale = best_multiple(problem, theta, v, conjugate, form, decomposed)
     if scale == 1.0:
-        return _Point(theta, unbalanced, conjugate, v)
+        return Point(theta, unbalanced, conjugate, v)
     multiple = scale * theta
-    theta, unbalanced = _feasible(problem, form, multiple, decomposed)
+    theta, unbalanced = feasible(problem, form, multiple, decomposed)
     sums, moved = absolute_sums(theta), absolute_sums(theta - multiple)
     if np.any(moved):
         # R* of this very theta, which is some roundings from the multiple
         at_scale = form.conjugate(theta, feasible=True)
     simple = decomposed is None and problem.regularizer.free_directions() is None
     if not simple or np.any(moved > _MOST_MOVED * UNIT * sums):
-        return _Point(theta, unbalanced, at_scale, _v(problem, theta))
+        return Point(theta, unbalanced, at_scale, v_of(problem, theta))
     # no second product with X: the multiple of v is that of the multiple before its roundings
     distance = _UPWARDS * float(np.sum(moved + 2.0 * UNIT * sums))
-    return _Point(theta, unbalanced, at_scale, scale * v, distance)
+    return Point(theta, unbalanced, at_scale, scale * v, distance)
 
 
-def _of_point(problem: Problem, point: _Point, level: float) -> Bound:
+def of_point(problem: Problem, point: Point, level: float) -> Bound:
+    """D of a point; ``level`` is as in ``lower_bound``."""
     found = _assembled(problem, point.theta, point.v, point.conjugate, point.unbalanced, level)
     return found._replace(distance=point.distance)
 
@@ -186,7 +187,7 @@ def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, lev
     unbalanced = np.zeros(1)
     if problem.intercept:
         unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
-    v = _v(problem, theta)
+    v = v_of(problem, theta)
     scale, _ = best_multiple(problem, theta, v, conjugate, None)
     if scale != 1.0:
         theta, v, unbalanced = scale * theta, scale * v, scale * unbalanced
@@ -218,7 +219,7 @@ def _assembled(
     return Bound(value, theta, v, conjugate, unbalanced, trusted, charged, own)
 
 
-def _v(problem: Problem, theta: Array) -> Floats:
+def v_of(problem: Problem, theta: Array) -> Floats:
     """X^T theta / lam."""
     if not theta.any():
         # of the zero model that a limit leaves, whose certificate follows another one
@@ -234,17 +235,17 @@ def _all_v(problems: Sequence[Problem], thetas: Sequence[Array]) -> list[Floats]
     return [adjoint / problem.lam for adjoint, problem in zip(adjoints, problems, strict=True)]
 
 
-def _usable(theta: Array) -> bool:
+def usable(theta: Array) -> bool:
     """Whether no entry is NaN or so large that sums and squares overflow."""
     return bool(max(float(theta.max()), -float(theta.min())) < _LARGEST_THETA)
 
 
-def _feasible(
+def feasible(
     problem: Problem, form: ClosedForm, theta: Array, decomposed: DecomposedForm | None
 ) -> tuple[Array, Array]:
     """Theta in the domain of a form and on the dual equalities, with bounds on their residuals."""
     theta = form.project(theta)
-    if not _usable(theta):
+    if not usable(theta):
         return theta, np.zeros(1)
     if problem.regularizer.free_directions() is not None:
         return restored(problem, theta)

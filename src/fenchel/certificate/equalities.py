@@ -8,8 +8,8 @@ which floats never satisfy exactly.  ``restored`` projects theta onto the domain
 an entry change the more, the farther it is from its bounds, so that entries on a bound stay there.
 
 The residual :math:`\rho = Z^T\theta - z` is charged by a point that meets the equalities exactly, which exists but is
-not computed.  Let :math:`\bar D(\theta) = -\lambda\bar h(X^T\theta/\lambda) - R^*(-\theta)`, concave,
-which is the dual wherever the equalities hold; :math:`\bar h` is ridge in the other directions.  Let points
+not computed.  Let :math:`\bar D(\theta) = -\lambda\bar h(X^T\theta/\lambda) - R^*(-\theta)`, concave, which is the dual
+wherever the equalities hold; :math:`\bar h` is the conjugate of the base in the other directions.  Let points
 :math:`\theta_0, \dots, \theta_m` of the domain have :math:`Z^T\theta_k - z` at the corners :math:`\tau e_1, \dots,
 \tau e_m, -\tau\mathbf 1` of a simplex, up to errors of 1-norm :math:`\epsilon`.  Then the convex hull of their
 residuals holds all :math:`|q|_1 \le r = \tau/m - \epsilon` (for :math:`|g|_\infty = 1` the largest :math:`g\cdot q`
@@ -18,7 +18,9 @@ over the corners is at least :math:`\tau/m`).  So some mixture of them has the r
 
 .. math:: P^* \ge D\bigl((1-T)\theta + T\,\text{mixture}\bigr) \ge (1-T)\,\bar D(\theta) + T\min_k\bar D(\theta_k).
 
-T is a few roundings over :math:`\tau`.  Such corners exist iff the free weights are bounded.
+T is a few roundings over :math:`\tau`.  Such corners exist iff the free weights are bounded.  Without prices their
+multiples :math:`t\theta_k` are corners of t times the simplex, with :math:`R^*(-t\theta_k) \le tR^*(-\theta_k) +
+(1-t)R^*(0)`; a small t serves where :math:`\bar h` grows fast, as that of the entropies does.
 Where all terms of an equality have one sign, they are zero in every dual point, and so they are here, exactly: those
 columns, and columns that are exact integer combinations of others, are not part of :math:`\rho`.
 
@@ -27,7 +29,7 @@ symbol                here
 ====================  =============================================================
 Z, z                  ``sides``, ``target``; columns are scaled by ``sizes`` for :math:`\rho`
 r                     ``Corners.radius``
-:math:`\theta_k`      known by :math:`\|\Pi X^T\theta_k\|^2` and :math:`R^*(-\theta_k)`
+:math:`\theta_k`      known by :math:`X^T\theta_k`, compressed, and :math:`R^*(-\theta_k)`
 ====================  =============================================================
 """
 
@@ -35,7 +37,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +45,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate.corners import INSET, Corners, corners_of, inset
+from fenchel.numerics.error_free import EXACT_PRODUCTS, two_product
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.problem import Problem
 from fenchel.projections import onto_box_and_equalities
@@ -50,20 +54,14 @@ from fenchel.projections.zero_sum import column_sums
 from fenchel.regularizers import FreeDirections
 from fenchel.risks import MeanRisk
 
-#: values of tau that are tried, relative to the sizes of the columns
-_CORNERS = (1e-2, 1e-4, 1e-6)
+#: multiples of corners that are tried, until the charge is this share of the dual
+_MULTIPLES, _NEGLIGIBLE_CHARGE = (1.0, 1e-1, 1e-2, 1e-4, 1e-6), 1e-12
+#: error of the dual of a corner, relative to its terms: far more than roundings of sums and exponentials
+_CORNER_ERROR = 1e-9
 #: pivot of a QR factorization, relative to the largest, below which a column counts as linearly dependent
 _SMALLEST_PIVOT = 1e-9
 #: error of each term of an equality that counts as rounding, in units of EPS
 _ROUNDINGS = 8.0
-
-
-class Corners(NamedTuple):
-    """The corners of one output: r, and the squared norms of Pi X^T theta_k and R*(-theta_k) of each."""
-
-    radius: float
-    squares: Floats
-    conjugates: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +70,8 @@ class _Output:
 
     low: Floats
     high: Floats
+    #: whether R* is infinite on the bounds
+    open_ended: bool
     #: independent columns whose equalities are not met trivially
     counted: NDArray[np.intp]
     corners: Corners | None
@@ -104,11 +104,13 @@ class Equalities:
 
     def residuals(self, theta: Array) -> Floats:
         """Bounds on the residuals of one output's theta, including the rounding of these sums."""
-        products = theta[:, None] * self.sides
-        total, error = column_sums(products)
-        terms = np.sum(np.abs(products), axis=0) + np.abs(self.target)
+        products, errors = two_product(theta[:, None], self.sides)
+        total, error = column_sums(np.concatenate([products, errors]))
+        # products that underflow have errors of a few smallest floats; others none, so that a sum of zero is exact
+        small = (np.abs(products) < EXACT_PRODUCTS) & (theta[:, None] != 0.0) & (self.sides != 0.0)
+        lost = 2.0**-1070 * np.count_nonzero(small, axis=0)
         from_sides = self.errors * float(np.abs(theta) @ self.lengths)
-        return np.abs(total - self.target) + error + EPS * terms * (1.0 + 1e-10 * len(theta)) + from_sides
+        return np.abs(total - self.target) + error + 2.0 * EPS * np.abs(self.target) + lost + from_sides
 
 
 #: equalities by risk, as long as the risk exists
@@ -130,17 +132,28 @@ def free_charge(problem: Problem, unbalanced: Array, value: float) -> float:
     """The charge for the residuals of the equalities: T (D(theta) - min D(theta_k))."""
     if not np.any(unbalanced):
         return 0.0
-    regularizer = problem.free_directions
-    lowest, share, origin = 0.0, 0.0, regularizer.origin
+    known = []
     for output, residual in zip(equalities_of(problem).outputs, unbalanced, strict=True):
         if output.corners is None:
             return np.inf
-        # every output is mixed with the same T, the largest
-        share = max(share, float(residual / (residual + output.corners.radius)))
-        penalties = output.corners.squares / (2.0 * problem.lam) + 0.5 * problem.lam * float(origin @ origin)
-        lowest += float(np.min(-penalties - output.corners.conjugates))
-    # the duals of the corners have rounding errors, which are multiplied by T
-    return share * (value - lowest) + EPS * share * (abs(value) + abs(lowest))
+        known.append((output.corners, float(residual)))
+    least = np.inf
+    for multiple in _MULTIPLES:
+        least = min(_charge(problem, known, multiple, value), least)
+        if least <= _NEGLIGIBLE_CHARGE * abs(value):
+            break
+    return least
+
+
+def _charge(problem: Problem, known: list[tuple[Corners, float]], multiple: float, value: float) -> float:
+    """The charge with multiples of the corners."""
+    # every output is mixed with the same T, the largest
+    share = max(residual / (residual + multiple * corners.radius) for corners, residual in known)
+    found = [corners.lowest(problem, multiple) for corners, _ in known]
+    lowest, sizes = sum(low for low, _ in found), sum(size for _, size in found)
+    # the duals of the corners have rounding errors, which are multiplied by T; a bound better than D is not claimed
+    charge = share * (max(value - lowest, 0.0) + _CORNER_ERROR * (abs(value) + sizes))
+    return charge if np.isfinite(charge) else np.inf
 
 
 def free_rounding(problem: Problem, theta: Array, value: float) -> float:
@@ -201,7 +214,7 @@ def _build(problem: Problem) -> Equalities:
 
 def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: Array, high: Array) -> _Output:
     """Fix rows that are zero in every dual point; then find the independent columns and their corners."""
-    sides, exact = known.sides, (known.errors == 0.0) & (known.target == 0.0)
+    sides, exact, open_ended = known.sides, (known.errors == 0.0) & (known.target == 0.0), not risk.loss.bounded_below
     closed = True
     while closed:
         closed = False
@@ -218,12 +231,13 @@ def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: Array, hig
     used = np.flatnonzero(np.any(sides[open_rows] != 0.0, axis=0) | ~exact)
     counted = _independent(known, used, open_rows)
     if counted is None:
-        return _Output(low, high, used, None)
+        return _Output(low, high, open_ended, used, None)
     if not counted.size:
         # every theta of the domain meets all equalities
         at_zero = risk.conjugate(np.zeros(len(low)))
-        return _Output(low, high, counted, Corners(1.0, np.zeros(1), np.array([at_zero])))
-    return _Output(low, high, counted, _corners(known, problem, risk, low, high, counted))
+        vector = problem.free_directions.compress(np.zeros(problem.design.shape[1]))
+        return _Output(low, high, open_ended, counted, Corners(1.0, [vector], np.array([at_zero]), at_zero))
+    return _Output(low, high, open_ended, counted, corners_of(known, problem, risk, low, high, counted))
 
 
 def _independent(known: Equalities, used: Array, open_rows: Array) -> NDArray[np.intp] | None:
@@ -249,42 +263,6 @@ def _independent(known: Equalities, used: Array, open_rows: Array) -> NDArray[np
     return used[kept]
 
 
-def _corners(
-    known: Equalities, problem: Problem, risk: MeanRisk, low: Array, high: Array, counted: Array
-) -> Corners | None:
-    """The corners of the largest simplex found; None if there is none."""
-    count = len(counted)
-    width = np.minimum(high - low, known.shares)
-    # distance from the bounds: half the width, up to half a share
-    middle = np.clip(0.0, low + 0.5 * width, high - 0.5 * width)
-    sides, sizes, target = known.sides[:, counted], known.sizes[counted], known.target[counted]
-    middle = onto_box_and_equalities(middle, low, high, sides, target, width)
-    for tau in _CORNERS:
-        squares, conjugates, worst = [], [], 0.0
-        for corner in (*np.eye(count), -np.ones(count)):
-            theta = onto_box_and_equalities(middle, low, high, sides, target + tau * sizes * corner, width)
-            shifted = _corner_error(known, theta, counted, tau * sizes * corner)
-            worst = max(worst, float(np.sum(shifted / sizes)))
-            if worst > 0.25 * tau / count:
-                break
-            rest = known.regularizer.rest(problem.design.adjoint(theta))
-            squares.append(float(rest @ rest))
-            conjugates.append(risk.conjugate(theta, feasible=True))
-        else:
-            if np.all(np.isfinite(conjugates)) and np.all(np.isfinite(squares)):
-                return Corners(tau / count - worst, np.array(squares), np.array(conjugates))
-    return None
-
-
-def _corner_error(known: Equalities, theta: Array, counted: Array, shift: Array) -> Floats:
-    """Bounds on the errors of the residuals of a corner."""
-    sides = known.sides[:, counted]
-    goal = known.target[counted] + shift
-    terms = np.abs(theta) @ np.abs(sides) + np.abs(goal)
-    from_sides = known.errors[counted] * float(np.abs(theta) @ known.lengths)
-    return np.abs(theta @ sides - goal) + 2.0 * EPS * (len(theta) + 2) * terms + from_sides
-
-
 def _restored(known: Equalities, output: _Output, theta: Array) -> tuple[Floats, float]:
     """One output's theta on its equalities; entries on a bound change only if the others do not suffice."""
     low, high, counted = output.low, output.high, output.counted
@@ -293,6 +271,8 @@ def _restored(known: Equalities, output: _Output, theta: Array) -> tuple[Floats,
         return theta, 0.0
     sides, target, sizes = known.sides[:, counted], known.target[counted], known.sizes[counted]
     slack = np.minimum(np.minimum(theta - low, high - theta), known.shares)
+    if output.open_ended:
+        low, high = inset(low, high, INSET * slack)
     best, least = theta, np.inf
     for ease in (slack, np.minimum(high - low, known.shares)):
         found = onto_box_and_equalities(theta, low, high, sides, target, ease)

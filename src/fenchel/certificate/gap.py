@@ -12,6 +12,7 @@ P is finite              ``_finite_gap``
 P is infinite            ``_bound_alone``: a constraint is violated; the lower bound stands
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
 many :math:`\lambda`     ``judge_all``: products with X are made for all of them at once
+several outputs          ``outputs.judge_outputs``: all sums over examples are computed for all of them at once
 two verdicts             ``best_of``: the better model with the better witness
 =======================  ==================================================================
 """
@@ -29,15 +30,9 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound, lower_bounds
 from fenchel.certificate.other_lambdas import PathCertificate, charge
 from fenchel.certificate.primal import Primal, evaluate, evaluate_all
-from fenchel.certificate.rounding import (
-    Errors,
-    is_trivial,
-    may_be_trivial,
-    rounding_errors,
-    scores_at,
-    zero_objective,
-)
+from fenchel.certificate.rounding import Errors, rounding_errors, scores_at
 from fenchel.certificate.stand_in import unbounded_below
+from fenchel.certificate.trivial import is_trivial, may_be_trivial, zero_objective
 from fenchel.problem import Model, Problem, Witness
 
 #: error of P, relative to P, that bounds on intercepts include
@@ -60,8 +55,8 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
     with np.errstate(over="ignore", invalid="ignore"):
         primal = evaluate(problem, model)
-        bound = lower_bound(problem, witness, _level(problem, primal.value))
-        return _verdict(problem, primal, bound, witness)
+        bound = lower_bound(problem, witness, level_of(problem, primal.value))
+        return verdict_of(problem, primal, bound, witness)
 
 
 def judge_all(
@@ -76,17 +71,19 @@ def judge_all(
         if witnesses is None:
             risk = problems[0].risk
             witnesses = [Witness(-risk.subgradient(scores_at(*each))) for each in zip(problems, primals, strict=True)]
-        levels = [_level(problem, primal.value) for problem, primal in zip(problems, primals, strict=True)]
+        levels = [level_of(problem, primal.value) for problem, primal in zip(problems, primals, strict=True)]
         bounds = lower_bounds(problems, witnesses, levels)
-        return [_verdict(*each) for each in zip(problems, primals, bounds, witnesses, strict=True)]
+        return [verdict_of(*each) for each in zip(problems, primals, bounds, witnesses, strict=True)]
 
 
-def _verdict(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> Verdict:
+def verdict_of(
+    problem: Problem, primal: Primal, bound: Bound, witness: Witness, errors: Errors | None = None
+) -> Verdict:
     """The certificate of the two sides, with their rounding errors."""
     conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
     parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
     witness = Witness(bound.theta, conjugate, parts)
-    errors = rounding_errors(problem, primal, bound)
+    errors = rounding_errors(problem, primal, bound) if errors is None else errors
     bound = _recharged(problem, primal, bound, errors)
     zero = zero_objective(problem) if may_be_trivial(problem, primal, bound, errors) else math.inf
     if math.isinf(primal.value):
@@ -104,7 +101,7 @@ def _finite_gap(problem: Problem, primal: Primal, bound: Bound, errors: Errors, 
 
 def _bound_alone(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> Certificate:
     """The lower bound; for a constraint it holds for models with objectives up to the level."""
-    level = _level(problem, primal.value)
+    level = level_of(problem, primal.value)
     value = -math.inf if math.isnan(bound.value) else min(bound.value, level + errors.dual)
     return Certificate(primal.value, value, 0.0, errors.dual, not bound.trusted)
 
@@ -122,7 +119,7 @@ def _recharged(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -
     return bound._replace(value=value - charged, charge=charged)
 
 
-def _level(problem: Problem, primal: float) -> float:
+def level_of(problem: Problem, primal: float) -> float:
     """An upper bound on the optimum, or ``level_bound`` if no finite objective is known."""
     for known in (primal, problem.risk.value_at_zero):
         if math.isfinite(known):

@@ -24,8 +24,9 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.equalities import free_charge
-from fenchel.certificate.rounding import Errors, is_trivial
+from fenchel.certificate.rounding import Errors
 from fenchel.certificate.stand_in import unbounded_below
+from fenchel.certificate.trivial import is_trivial
 from fenchel.numerics.rounding import ELEMENTARY, UNDERFLOW, UNIT
 from fenchel.problem import Problem
 

@@ -36,7 +36,7 @@ def evaluate(problem: Problem, model: Model, scores: Floats | None = None) -> Pr
     weights = np.asarray(model.weights, dtype=np.float64)
     scores = scores_of(problem, weights) if scores is None else scores
     intercept = problem.best_intercept(scores) if model.intercept is None else model.intercept
-    _check_intercept(problem, intercept)
+    check_intercept(problem, intercept)
     scores += intercept
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
     value = problem.lam * penalty + risk
@@ -73,7 +73,8 @@ def _finite_scores(problem: Problem, weights: Array) -> Floats:
     return scores
 
 
-def _check_intercept(problem: Problem, intercept: float | Array) -> None:
+def check_intercept(problem: Problem, intercept: float | Array) -> None:
+    """Raise unless the intercept is finite, of the problem's shape, and zero in a problem without one."""
     if isinstance(intercept, float) and problem.risk.outputs is None and math.isfinite(intercept):
         shaped = True
     else:

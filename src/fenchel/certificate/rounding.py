@@ -44,16 +44,16 @@ e                   ``Spread``
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.certificate.certificate import RESOLVED
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
 from fenchel.numerics.rounding import SMALLEST_SIZE, UNDERFLOW, UNIT, gamma, output_norms, tree_sum
-from fenchel.problem import Problem
+from fenchel.problem import Model, Problem
 
 if TYPE_CHECKING:
     from fenchel.certificate.dual import Bound
@@ -130,6 +130,27 @@ def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
 
 
 def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Errors:
+    risk = risk_error(problem, primal, fine=fine) if math.isfinite(primal.value) else 0.0
+    if not math.isfinite(bound.value):
+        return errors_of_terms(problem, primal, bound, risk, Spread(), 0.0)
+    spread = adjoint_spread(problem, bound.theta, fine=fine, distance=bound.distance, decomposed=bound.decomposed)
+    form = bound.decomposed or problem.risk.closed_form()
+    conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
+    same = fine and not bound.distance and bound.decomposed is None
+    return errors_of_terms(problem, primal, bound, risk, spread, conjugate, fine=same)
+
+
+def errors_of_terms(
+    problem: Problem,
+    primal: Primal,
+    bound: Bound,
+    of_scores: float,
+    spread: Spread,
+    of_conjugate: float,
+    *,
+    fine: bool = False,
+) -> Errors:
+    """The bounds from those that are sums over the examples: ``risk_error``, that of v, and ``conjugate_error``."""
     penalty = risk = 0.0
     if math.isfinite(primal.value):
         weights, size = primal.model.weights, abs(primal.penalty)
@@ -138,21 +159,19 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
         at_zero = problem.risk.value_at_zero
         # an infimum that is not attained is approached to a few roundings of R(0) only
         unattained = abs(at_zero) if math.isfinite(at_zero) else 0.0
-        risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * (abs(primal.value) + unattained)
+        risk = of_scores + 2.0 * UNIT * (abs(primal.value) + unattained)
         risk += UNDERFLOW * math.prod(problem.theta_shape)
     if not math.isfinite(bound.value):
         return Errors(_upwards(penalty), _upwards(risk), 0.0, 0.0, 0.0, Spread())
-    spread = adjoint_spread(problem, bound.theta, fine=fine, distance=bound.distance, decomposed=bound.decomposed)
-    regularizer, conjugate = _dual_errors(problem, bound, spread, fine=fine)
+    regularizer, conjugate = _dual_errors(problem, bound, spread, of_conjugate)
     charge = 0.0
     if problem.regularizer.free_directions() is not None:
         charge = max(0.0, min(bound.charge, free_rounding(problem, bound.theta, bound.value)))
     elif math.isfinite(problem.regularizer.largest_scale(bound.v)):
         # theta was scaled down by the error of v, and D falls by theta . s, about lam Omega(w), for each unit of scale
         charge = 2.0 * problem.lam * abs(primal.penalty) * (spread.largest + 32.0 * UNIT)
-    same = fine and not bound.distance and bound.decomposed is None
     return Errors(
-        _upwards(penalty), _upwards(risk), _upwards(regularizer), _upwards(conjugate), _upwards(charge), spread, same
+        _upwards(penalty), _upwards(risk), _upwards(regularizer), _upwards(conjugate), _upwards(charge), spread, fine
     )
 
 
@@ -163,25 +182,34 @@ def _upwards(bound: float) -> float:
 
 def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     """A bound on the error of R(s): that of the scores times the subgradients, and that of the evaluation."""
-    risk, own = problem.risk, gamma(problem.risk.score_roundings)
-    added = UNIT if problem.intercept else 0.0
+    risk, design, model = problem.risk, problem.design, primal.model
     summed = gamma(risk.roundings) * abs(primal.risk)
-    design, model = problem.design, primal.model
-    sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
-    relative = problem.regularizer.weights_error(model.weights)
-    # each product of a score may underflow
-    lost = UNIT * SMALLEST_SIZE * (design.shape[1] + 1.0)
+    intercept = np.abs(np.asarray(model.intercept))
     if not fine:
-        largest = float(np.max(design.largest_row_norm * sizes + intercept))
-        error = (gamma(float(np.max(design.score_roundings, initial=0.0))) + relative + added) * largest
-        error += own * (largest + risk.largest_label) + lost
+        largest = float(np.max(design.largest_row_norm * output_norms(model.weights) + intercept))
+        relative = problem.regularizer.weights_error(model.weights) + (UNIT if problem.intercept else 0.0)
+        error = (gamma(float(np.max(design.score_roundings, initial=0.0))) + relative) * largest
+        error += gamma(risk.score_roundings) * (largest + risk.largest_label) + _lost(problem)
         slopes = risk.subgradient_norm_bound_near(primal.risk, error)
         if math.isfinite(slopes):
             return slopes * error + summed + risk.cancellation_error(largest)
     scores = scores_at(problem, primal)
+    total = sum(map(tree_sum, risk_error_terms(problem, model, scores)))
+    largest = float(np.max(np.abs(scores)) + np.max(intercept))
+    return total + summed + risk.cancellation_error(largest)
+
+
+def _lost(problem: Problem) -> float:
+    """What underflow adds to a score: each of its products may underflow."""
+    return UNIT * SMALLEST_SIZE * (problem.design.shape[1] + 1.0)
+
+
+def risk_error_terms(problem: Problem, model: Model, scores: Array) -> Iterator[Floats]:
+    """For blocks of rows, the errors of their scores times bounds on the subgradients near them."""
+    risk, design, intercept = problem.risk, problem.design, np.abs(np.asarray(model.intercept))
+    own, added, lost = gamma(risk.score_roundings), UNIT if problem.intercept else 0.0, _lost(problem)
     rounded = UNIT * np.asarray(design.score_roundings, dtype=np.float64)
-    rounded = rounded / (1.0 - rounded) + relative
-    total = 0.0
+    rounded = rounded / (1.0 - rounded) + problem.regularizer.weights_error(model.weights)
     for rows, part in risk.parts():
         # one number for all rows, or one for each
         noise = rounded[rows] if rounded.ndim else rounded
@@ -190,9 +218,7 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
         sizes = np.abs(scores[rows])
         noise = noise * design.score_magnitudes(model.weights, rows) + added * sizes + lost
         noise += own * (sizes + intercept + part.label_sizes())
-        total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
-    largest = float(np.max(np.abs(scores)) + np.max(intercept))
-    return total + summed + risk.cancellation_error(largest)
+        yield part.subgradient_bounds(scores[rows], noise) * noise
 
 
 def adjoint_spread(
@@ -203,10 +229,12 @@ def adjoint_spread(
     moved: float = 0.0,
     distance: float = 0.0,
     decomposed: DecomposedForm | None = None,
+    known: tuple[Floats, Floats] | None = None,
 ) -> Spread:
     """Bounds on the error of v, apart from relative errors of its components.
 
-    ``moved`` are relative errors of each theta_i in units of u; ``distance`` is as in ``Bound``.
+    ``moved`` are relative errors of each theta_i in units of u; ``distance`` is as in ``Bound``.  ``known`` are the
+    ``absolute_sums`` of theta, and those with the magnitudes of the rows, where they are known and ``fine``.
     """
     design, lam, away = problem.design, problem.lam, problem.risk.dual_roundings
     # an entry at a label stands for the sum of the others
@@ -218,9 +246,13 @@ def adjoint_spread(
         least = Spread(lost, lost * (math.sqrt(math.prod(problem.weights_shape)) + longest))
     if not roundings and not away and not distance and decomposed is None:
         return least
-    rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
+    rounded = _UPWARDS * gamma(roundings) / lam
     with np.errstate(over="ignore"):
-        terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
+        if known is not None:
+            sums, terms = known
+        else:
+            sums = absolute_sums(theta)
+            terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
         spread = Spread(rounded * entry * float(sums.max()), rounded * math.sqrt(float(terms @ terms)))
         # from theta to a point of the domain
         distance += gamma(away) * float(sums.sum()) if decomposed is None else decomposed.domain_distance(theta)
@@ -240,13 +272,11 @@ def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | Non
     return 1.0, float(np.max(lengths)), lengths
 
 
-def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:
+def _dual_errors(problem: Problem, bound: Bound, spread: Spread, conjugate: float) -> tuple[float, float]:
     """Bounds on the errors of lam Omega*(v) and of R*(-theta)."""
     error = problem.regularizer.conjugate_error(bound.v, bound.penalty, *spread)
     error += _FACTORS * UNIT * abs(bound.penalty) + UNDERFLOW * np.size(bound.v)
     regularizer = problem.lam * error + UNDERFLOW
-    form = bound.decomposed or problem.risk.closed_form()
-    conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
     # the three terms of D are added with two roundings
     underflow = UNDERFLOW * bound.theta.size
     return regularizer, conjugate + 2.0 * UNIT * (abs(bound.value) + bound.charge) + underflow
@@ -272,35 +302,3 @@ def scores_at(problem: Problem, primal: Primal) -> Floats:
     if primal.scores is not None:
         return primal.scores
     return problem.design.scores(primal.model.weights) + np.asarray(primal.model.intercept)
-
-
-def zero_objective(problem: Problem) -> float:
-    """The objective of the model without weights, with its best intercept; it does not depend on lam."""
-    weights = problem.zero_model().weights
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.any(weights):
-            scores = problem.design.scores(weights)
-            scores += problem.best_intercept(scores)
-            return problem.lam * problem.regularizer.value(weights) + problem.risk.value(scores)
-        risk = problem.risk.constant_value if problem.intercept else problem.risk.value_at_zero
-        return problem.lam * problem.regularizer.value(weights) + risk
-
-
-def may_be_trivial(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> bool:
-    r"""Whether the gap is within rounding and the zero model may be as good, without its objective.
-
-    For ridge a theta that sums to zero proves :math:`R(b) \ge -R^*(-\theta) = D(\theta) + \lambda\,\Omega^*(v)` for
-    every b.
-    """
-    floor, gap = errors.primal + errors.dual, primal.value - bound.value
-    if not math.isfinite(primal.value) or not gap <= floor:
-        return False
-    proved = problem.regularizer.is_ridge and not bound.trusted and not bound.unbalanced.any()
-    return not (proved and problem.lam * bound.penalty > gap + 2.0 * floor)
-
-
-def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> bool:
-    """Whether the zero model is as good up to rounding, and rounding is a small share of R(0)."""
-    # R(0) = 0 has no size of its own: that of a loss of one counts then
-    known = math.isfinite(floor) and floor <= RESOLVED * (problem.risk.value_at_zero or UNIT)
-    return known and zero <= value + floor

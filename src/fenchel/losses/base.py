@@ -190,6 +190,13 @@ class Loss(abc.ABC):
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         """The b that minimizes sum_i share_i f(s_i + b, y_i); the midpoint where that is an interval."""
 
+    def constant_intercept(self, mixture: float) -> float | None:
+        """The b that minimizes p f(b, 1) + q f(b, -1), with p + q = 1 and p - q = mixture; None if not in closed form.
+
+        The mixture is between -1 and 1, without its ends.
+        """
+        return None
+
     @abc.abstractmethod
     def compiled(self) -> CompiledLoss:
         """The loss as a NamedTuple of floats for compiled loops."""

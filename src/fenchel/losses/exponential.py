@@ -157,6 +157,9 @@ class Exponential(_ExponentialLoss):
             return _LARGEST_EXPONENT + sums[0] if math.isinf(sums[1]) else -_LARGEST_EXPONENT - sums[1]
         return 0.5 * (sums[0] - sums[1])
 
+    def constant_intercept(self, mixture: float) -> float | None:
+        return math.atanh(mixture)
+
     def enclosure(self) -> EnclosedExponential:
         return EnclosedExponential()
 

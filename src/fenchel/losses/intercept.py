@@ -11,6 +11,8 @@ from fenchel.stopping import stop_point
 
 #: relative difference of two partial sums of shares below which they count as equal
 _TIE = 1e-12
+#: relative difference of two intercepts that are the same up to rounding
+_SAME = 4e-16
 #: kinks sorted to estimate a quantile, and the error of the estimate as a share of all kinks
 _SAMPLE, _MARGIN = 2000, 0.05
 
@@ -110,6 +112,9 @@ def newton_root(derivative: Callable[[float], tuple[float, float]], start: float
             return b
         low, high = (low, b) if value > 0 else (b, high)
         newton = b - value / second if second > 0 else np.nan
+        if abs(newton - b) <= _SAME * abs(b):
+            # where the step rounds to none it is not inside the bracket, which would be halved fifty times
+            return float(newton)
         if low < newton < high and abs(newton - b) <= width:
             following = newton
         elif np.isinf(low) or np.isinf(high):
@@ -117,7 +122,7 @@ def newton_root(derivative: Callable[[float], tuple[float, float]], start: float
             width *= 2
         else:
             following = 0.5 * low + 0.5 * high
-        if following == b or abs(following - b) <= 4e-16 * abs(b):
+        if following == b or abs(following - b) <= _SAME * abs(b):
             return following
         b = following
     return b

@@ -155,6 +155,9 @@ class Logistic(Loss):
 
         return newton_root(derivative, start=-float(np.median(score)))
 
+    def constant_intercept(self, mixture: float) -> float | None:
+        return 2.0 * math.atanh(mixture)
+
     @property
     def largest_curvature(self) -> float:
         return 0.25

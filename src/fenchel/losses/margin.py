@@ -115,6 +115,9 @@ class MarginLoss(Loss):
 
         return flat_or_root(*feasible_interval(score, label), derivative)
 
+    def constant_intercept(self, mixture: float) -> float | None:
+        return mixture if self.shape.kappa > 0.0 and math.isinf(self.shape.high) else None
+
     @property
     def largest_curvature(self) -> float:
         return 1.0 / self.shape.kappa if self.shape.kappa > 0.0 else math.inf

@@ -88,6 +88,18 @@ def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
     return fsum(flat[:count].tolist())
 
 
+def tree_sums(values: Array) -> Floats:
+    """``tree_sum`` of each column of an array of float64, which it overwrites, with the same additions."""
+    count = len(values)
+    if count >= _MANY_TERMS:
+        return np.array([tree_sum(column) for column in values.T])
+    while count > _FEW_TERMS:
+        half = (count + 1) // 2
+        np.add(values[: count - half], values[half:count], out=values[: count - half])
+        count = half
+    return np.array([fsum(column) for column in values[:count].T.tolist()])
+
+
 def tree_total(parts: Iterable[T]) -> T:
     """The sum of arrays, which it may overwrite, each of which takes part in at most ``count.bit_length()`` additions.
 

@@ -13,6 +13,8 @@ from fenchel.numerics.limits import EPS
 #: sums of columns up to this size are computed
 _LARGEST_SUM = 1e300
 
+#: largest entries above this have a last digit that does not underflow
+_SMALLEST_ON_GRID = 2.0**-960
 #: entries up to which sums are computed again until theta sums to zero exactly, and how often at most
 _FEW_ENTRIES, _ROUNDS = 1 << 10, 2
 
@@ -21,8 +23,8 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
     """Scale down the sign of theta with the larger sum until they cancel; return theta and a bound on its sum.
 
     Entries only move towards zero, so theta stays in every box that contains zero.  If theta sums to zero up to
-    rounding, at most two entries change.  (The nearest such point is a projection, which takes several times as long:
-    benchmarks/README.md, Projections.)
+    rounding, at most two entries change, or each by a rounding of the largest if no entry is as fine as the sum.  (The
+    nearest such point is a projection, which takes several times as long: benchmarks/README.md, Projections.)
     """
     up, down = float(np.maximum(theta, 0.0).sum()), -float(np.minimum(theta, 0.0).sum())
     if abs(up - down) > 4.0 * EPS * max(up, down):
@@ -37,17 +39,36 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
             break
         theta, _ = _absorbed(theta, rest)
         rest = exact_sum(theta)
+    if rest != 0.0:
+        theta, rest = _on_grid(theta, rest)
     return theta, abs(rest) * (1.0 + EPS)
+
+
+def _on_grid(theta: Array, rest: float) -> tuple[Floats, float]:
+    """Theta of sum ``rest`` rounded towards zero to multiples of a power of two, which sum to zero; and the sum.
+
+    There are at most 2^53 multiples up to the largest entry, so that sums and differences of entries are exact.
+    """
+    largest = max(float(theta.max()), -float(theta.min()))
+    if not _SMALLEST_ON_GRID < largest < _LARGEST_SUM:
+        return theta, rest
+    step = math.ldexp(1.0, math.frexp(largest)[1] - 53)
+    found = np.trunc(theta / step) * step
+    found, _ = _absorbed(found, exact_sum(found))
+    left = exact_sum(found)
+    return (found, left) if abs(left) < abs(rest) else (theta, rest)
 
 
 def _absorbed(theta: Array, rest: float) -> tuple[Floats, float]:
     """Theta of sum ``rest``, up to its rounding, with one entry moved towards zero; and a bound on its new sum."""
-    sizes = np.abs(theta)
-    movable = np.flatnonzero((sizes >= abs(rest)) & ((theta > 0.0) if rest > 0.0 else (theta < 0.0)))
-    if rest == 0.0 or not movable.size:
+    if rest == 0.0 or not theta.size:
         return theta, abs(rest)
-    # the smallest entry that can absorb the residual has the finest spacing of floats
-    smallest = movable[np.argmin(sizes[movable])]
+    # entries of the sign of the residual that are no smaller than it can absorb it
+    sizes = np.where(theta >= rest, theta, np.inf) if rest > 0.0 else np.where(theta <= rest, -theta, np.inf)
+    # the smallest of them has the finest spacing of floats
+    smallest = int(np.argmin(sizes))
+    if math.isinf(sizes[smallest]):
+        return theta, abs(rest)
     before = float(theta[smallest])
     theta = theta.copy()
     theta[smallest] = before - rest

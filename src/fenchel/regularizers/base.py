@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import ELEMENTARY, RATIONAL, UNIT, gamma, tree_depth
@@ -41,6 +42,14 @@ class DiagonalPlusRankOne(NamedTuple):
     diagonal: Floats
     outer: float
     vector: Floats
+
+
+def completed_separably(regularizer: Regularizer, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats:
+    """``Regularizer.completed`` where the minimizers do not depend on the other weights."""
+    found, v = np.array(weights, dtype=np.float64), np.zeros(np.shape(weights)[-1])
+    v[free] = slopes
+    found[..., free] = regularizer.grad_conjugate(v)[free]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +117,13 @@ class Regularizer(abc.ABC):
 
     def free_directions(self) -> FreeDirections | None:
         """This regularizer if some directions of the weights are not regularized."""
+        return None
+
+    def completed(self, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats | None:
+        """The weights with those of the features ``free`` replaced by the ones that minimize Omega(w) less slopes . w.
+
+        For ``FreeDirections`` with this regularizer as its base; None where the minimizers are not implemented.
+        """
         return None
 
     def kernel(self) -> KernelDesign | None:

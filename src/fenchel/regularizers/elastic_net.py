@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import RATIONAL, UNIT, tree_sum
-from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer, completed_separably
 from fenchel.regularizers.enclosures import EnclosedElasticNet
 from fenchel.validation import check_number
 
@@ -156,3 +157,6 @@ class ElasticNet(Regularizer):
 
     def compiled_mirror_map(self, features: int) -> CompiledElasticNet:
         return self.compiled()
+
+    def completed(self, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats:
+        return completed_separably(self, weights, free, slopes)

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax, xlogy
 
 from fenchel.arrays import Array, Floats
@@ -35,7 +36,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
-from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer, completed_separably
 from fenchel.regularizers.enclosures import EnclosedEntropy
 from fenchel.regularizers.prior import checked_prior, relative_entropy, relative_entropy_error, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
@@ -116,6 +117,12 @@ class Entropy(Regularizer):
         if self.prior is None:
             return np.full(features, (1.0 if self.mass is None else self.mass) / (self._signs * features))
         return spread_prior(self.prior, features)
+
+    def completed(self, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats | None:
+        """Zero weights, balanced and without slopes; otherwise free weights would share the mass with the others."""
+        if not self.balanced or np.any(slopes):
+            return None
+        return completed_separably(self, weights, free, slopes)
 
     def total(self, features: int) -> float:
         """The mass A."""

@@ -14,6 +14,8 @@ feature.  With a price :math:`\Omega` is not bounded below, and a problem has a 
 
 A dual point does not determine the weights: ``grad_conjugate`` returns those whose part in the free directions is
 :math:`v_0`, and the multipliers of :math:`Cv = b` give the rest, eq. (38).
+
+With another base the directions are features (``free_features``).
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import gamma
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.direction_checks import check_lengths, checked_directions, checked_prices
 from fenchel.regularizers.enclosures import EnclosedFreeDirections
+from fenchel.regularizers.free_features import EnclosedFreeFeatures, FreeFeatures
 from fenchel.regularizers.l2 import L2
 from fenchel.validation import check_integer
 
@@ -44,9 +48,11 @@ _EQUALITY_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FreeDirections(Regularizer):
-    r"""Ridge with directions of the weights that are not regularized, or have a linear price.
+    r"""Ridge, or another regularizer, with directions of the weights that are not regularized, or have a linear price.
 
-    .. math:: \Omega(w) = \inf_\sigma\; \tfrac12\|w - C^T\sigma\|^2 + b\cdot\sigma
+    .. math:: \Omega(w) = \inf_\sigma\; \Omega_0(w - C^T\sigma) + b\cdot\sigma
+
+    where :math:`\Omega_0`, the base, is half the squared norm unless another one is given.
 
     Parameters
     ----------
@@ -55,7 +61,9 @@ class FreeDirections(Regularizer):
     prices : float or array-like of shape (m,), default=0.0
         The prices b of the directions.
     base : Regularizer, default=L2()
-        The regularizer of the other directions; ridge.
+        The regularizer of the other directions.  With a base other than ridge every row of C must have one nonzero
+        entry, a free feature: ``ElasticNet``, ``QuadraticForm``, ``UnnormalizedEntropy``, and without prices ``QNorm``
+        and ``Entropy(balanced=True)``.
 
     See Also
     --------
@@ -77,29 +85,33 @@ class FreeDirections(Regularizer):
 
     directions: Any
     prices: Any = 0.0
-    #: the regularizer of the other directions: only ridge is implemented
+    #: the regularizer of the other directions
     base: Regularizer = field(default_factory=L2)
     name: ClassVar[str] = "free_directions"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, L2):
-            shown = self.base.name if isinstance(self.base, Regularizer) else self.base
-            raise FenchelError(f"base must be L2(), got {shown!r}: free directions are implemented for ridge only")
-        directions = _checked_directions(self.directions)
+        if not isinstance(self.base, Regularizer):
+            raise FenchelError(f"base must be a Regularizer such as L2() or ElasticNet(), got {self.base!r}")
+        directions = checked_directions(self.directions)
         object.__setattr__(self, "directions", directions)
-        object.__setattr__(self, "prices", _checked_prices(self.prices, directions.shape[0]))
+        object.__setattr__(self, "prices", checked_prices(self.prices, directions.shape[0]))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gram = directions @ directions.T
         gram = gram.toarray() if sp.issparse(gram) else gram
-        _check_lengths(directions, gram)
+        check_lengths(directions, gram)
         lengths = np.sqrt(np.diag(gram))
         if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _SMALLEST_EIGENVALUE:
             raise FenchelError("directions has linearly dependent rows; remove rows that the others span")
         object.__setattr__(self, "_factor", cho_factor(gram))
+        features = None if self.base.is_ridge else FreeFeatures.of(directions, self.prices, self.base)
+        object.__setattr__(self, "_features", features)
 
     @classmethod
-    def of_features(cls, indices: Iterable[int], n_features: int) -> FreeDirections:
-        """The features with these indices (negative ones count from the end) are not regularized."""
+    def of_features(cls, indices: Iterable[int], n_features: int, base: Regularizer | None = None) -> FreeDirections:
+        """The features with these indices (negative ones count from the end) are not regularized.
+
+        All others have the regularizer ``base``, ridge if that is None.
+        """
         try:
             given = np.array(list(indices))
         except TypeError as error:
@@ -113,20 +125,33 @@ class FreeDirections(Regularizer):
         if len(chosen) < len(given):
             raise FenchelError(f"indices names a feature twice: {given.tolist()}")
         ones = (np.ones(len(chosen)), (np.arange(len(chosen)), chosen))
-        return cls(sp.csr_array(ones, shape=(len(chosen), n_features)))
+        return cls(sp.csr_array(ones, shape=(len(chosen), n_features)), base=L2() if base is None else base)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FreeDirections) or self.directions.shape != other.directions.shape:
             return False
         difference = self.directions - other.directions
         same = not np.any(difference.data if sp.issparse(difference) else difference)
-        return same and np.array_equal(self.prices, other.prices)
+        return same and np.array_equal(self.prices, other.prices) and self.base == other.base
 
     def __hash__(self) -> int:
-        return hash((self.directions.shape, self.prices.tobytes()))
+        return hash((self.directions.shape, self.prices.tobytes(), self.base))
 
     def free_directions(self) -> FreeDirections:
         return self
+
+    @property
+    def free_features(self) -> FreeFeatures | None:
+        """The free features, with a base other than ridge."""
+        found: FreeFeatures | None = vars(self)["_features"]
+        return found
+
+    @property
+    def finite(self) -> bool:
+        return self.base.finite
+
+    def centre(self, shape: tuple[int, ...]) -> Floats:
+        return self.base.centre(shape)
 
     @property
     def priced(self) -> bool:
@@ -149,6 +174,8 @@ class FreeDirections(Regularizer):
 
     def multipliers(self, weights: Array) -> Floats:
         """The sigma of the infimum but for the price: C^T sigma is the part of w in the free directions."""
+        if self.free_features is not None:
+            weights = np.asarray(weights, dtype=np.float64) - self.free_features.complete(weights)
         return cho_solve(vars(self)["_factor"], self.directions @ np.asarray(weights, dtype=np.float64).T).T
 
     def rest(self, weights: Array) -> Floats:
@@ -159,6 +186,8 @@ class FreeDirections(Regularizer):
         return rest
 
     def value(self, weights: Array) -> float:
+        if self.free_features is not None:
+            return self.free_features.value(weights)
         rows = np.atleast_2d(self.rest(weights))
         total = 0.5 * float(np.vdot(rows, rows))
         if not self.priced:
@@ -166,6 +195,8 @@ class FreeDirections(Regularizer):
         return total + float(np.sum(np.atleast_2d(weights) @ self.origin - 0.5 * self.origin @ self.origin))
 
     def gradient(self, weights: Array) -> Floats:
+        if self.free_features is not None:
+            return self.free_features.fixed(self.base.gradient(self.free_features.complete(weights)))
         return self.rest(weights) + self.origin if self.priced else self.rest(weights)
 
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
@@ -176,23 +207,31 @@ class FreeDirections(Regularizer):
         return self.base.conjugate(v) if met else math.inf
 
     def relaxed_conjugate(self, v: Array, scale: float = 1.0) -> float:
-        """Half the squared norms of Pi v and v_0, which is the conjugate wherever Cv = b."""
+        """Half the squared norms of Pi v and v_0, or the conjugate of the base; the conjugate wherever Cv = b."""
         if not self.priced:
             return self.base.conjugate(self._projected(v), scale)
         # a multiple of a feasible v is infeasible
         if scale != 1.0:
             return math.inf
+        if self.free_features is not None:
+            return self.base.conjugate(self._projected(v))
         outputs = np.size(v) // self.directions.shape[1]
         return self.base.conjugate(self._projected(v)) + 0.5 * outputs * float(self.origin @ self.origin)
 
     def value_error(self, weights: Array, value: float) -> float:
         """Any multipliers give an upper bound of the infimum, so only the rounding of w - C^T sigma counts."""
+        if self.free_features is not None:
+            return self.free_features.value_error(weights)
         return self._square_error(weights, 0.0)
 
+    def weights_error(self, weights: Array) -> float:
+        features = self.free_features
+        return 0.0 if features is None else self.base.weights_error(features.complete(weights))
+
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
-        if np.shape(v)[-1] != self.directions.shape[1]:
-            # compressed
-            return self.base.conjugate_error(v, conjugate, largest, norm)
+        if self.free_features is not None or np.shape(v)[-1] != self.directions.shape[1]:
+            # of free features, or compressed
+            return self.base.conjugate_error(self._projected(v), conjugate, largest, norm)
         return self._square_error(v, norm)
 
     def _square_error(self, vectors: Array, norm: float) -> float:
@@ -213,7 +252,9 @@ class FreeDirections(Regularizer):
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return self.base.conjugate_derivative(self._projected(v), scale)
 
-    def enclosure(self, features: int) -> EnclosedFreeDirections:
+    def enclosure(self, features: int) -> EnclosedFreeDirections | EnclosedFreeFeatures | None:
+        if self.free_features is not None:
+            return self.free_features.enclosure(features)
         directions = self.directions.toarray() if sp.issparse(self.directions) else self.directions
         return EnclosedFreeDirections(directions, self.prices, lambda row: self.multipliers(row - self.origin))
 
@@ -221,12 +262,18 @@ class FreeDirections(Regularizer):
         return np.asarray(v) if self.priced else self.base.compress(self._projected(v))
 
     def _projected(self, v: Array) -> Floats:
-        """Pi v; a compressed v has no part in the free directions."""
-        return self.rest(v) if np.shape(v)[-1] == self.directions.shape[1] else np.asarray(v)
+        """Pi v, or v with the components of free features fixed; a compressed v has no part in the free directions."""
+        if np.shape(v)[-1] != self.directions.shape[1]:
+            return np.asarray(v)
+        return self.rest(v) if self.free_features is None else self.free_features.fixed(v)
 
     def grad_conjugate(self, v: Array) -> Floats:
-        """The weights v: their gradient is v, and their part in the free directions is v_0."""
-        return np.asarray(v, dtype=np.float64)
+        """Weights whose gradient is v; for ridge v itself, whose part in the free directions is v_0."""
+        return self.base.grad_conjugate(v if self.free_features is None else self.free_features.fixed(v))
+
+    def level_bound(self, radius: float, features: int) -> float:
+        """That of the base, since free weights cost nothing."""
+        return self.base.level_bound(radius, features)
 
     def radius(self, level: float) -> float:
         """Infinite: the free directions are not bounded."""
@@ -235,44 +282,3 @@ class FreeDirections(Regularizer):
     @property
     def strong_convexity(self) -> float:
         return 0.0
-
-
-def _checked_directions(given: Any) -> Any:
-    """C as a read-only array or a CSR array of floats."""
-    try:
-        if np.iscomplexobj(given if sp.issparse(given) else np.asarray(given)):
-            raise TypeError("complex numbers")
-        found = sp.csr_array(given, dtype=np.float64) if sp.issparse(given) else np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise FenchelError("directions must be an array of numbers, one row for each free direction") from error
-    if found.ndim != 2 or 0 in found.shape:
-        raise FenchelError(f"directions must be (m, d), a row for each free direction, got shape {found.shape}")
-    if not np.all(np.isfinite(found.data if sp.issparse(found) else found)):
-        raise FenchelError("directions contains NaN or infinity")
-    if not sp.issparse(found):
-        found.flags.writeable = False
-    return found
-
-
-def _check_lengths(directions: Any, gram: Array) -> None:
-    """Raise unless the squared norm of every direction is a normal float."""
-    largest = abs(directions).max(axis=1)
-    largest = np.ravel(largest.toarray() if sp.issparse(largest) else largest)
-    if not np.all(largest > 0):
-        raise FenchelError(f"directions has a row of zeros, row {int(np.argmin(largest))}; remove it")
-    if not np.all(np.isfinite(gram)) or np.any(np.diag(gram) < np.finfo(np.float64).tiny):
-        raise FenchelError("directions has rows whose squared norms overflow or underflow; scale the rows")
-
-
-def _checked_prices(given: Any, count: int) -> Floats:
-    try:
-        if np.iscomplexobj(np.asarray(given)):
-            raise TypeError("complex numbers")
-        prices = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise FenchelError("prices must be zero or a number for each free direction") from error
-    if prices.shape not in ((), (count,)) or not np.all(np.isfinite(prices)):
-        raise FenchelError(f"prices must be a finite number for each of the {count} directions, got {given!r}")
-    prices = np.broadcast_to(prices, (count,)).copy()
-    prices.flags.writeable = False
-    return prices

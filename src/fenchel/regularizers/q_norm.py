@@ -24,10 +24,11 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import FUNCTION, gamma
-from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer, completed_separably
 from fenchel.regularizers.enclosures import EnclosedQNorm
 from fenchel.validation import check_number
 
@@ -234,6 +235,10 @@ class QNorm(Regularizer):
 
     def enclosure(self, features: int) -> EnclosedQNorm:
         return EnclosedQNorm(self.q, self.power)
+
+    def completed(self, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats | None:
+        """Zero weights without slopes; with slopes they would depend on the norm of the others."""
+        return None if np.any(slopes) else completed_separably(self, weights, free, slopes)
 
     def compiled_mirror_map(self, features: int) -> CompiledQNorm:
         p, power = self.dual_exponents

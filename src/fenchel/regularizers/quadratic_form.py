@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from fenchel.arrays import Array, Floats
@@ -182,6 +183,16 @@ class QuadraticForm(Regularizer):
             return v / self.operator
         root = self.root(v.shape[-1])
         return (v @ root) @ root.T
+
+    def completed(self, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats:
+        """With F the free features, the solution of K_FF w_F = slopes - K_FR w_R."""
+        found = np.array(weights, dtype=np.float64)
+        rows = np.zeros((len(free), found.shape[-1]))
+        rows[np.arange(len(free)), free] = 1.0
+        rows, found[..., free] = self.gradient(rows), 0.0
+        wanted = slopes - found @ rows.T
+        found[..., free] = np.linalg.solve(rows[:, free], np.atleast_2d(wanted).T).T.reshape(wanted.shape)
+        return found
 
     def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne | None:
         return DiagonalPlusRankOne(self.priors(len(v)), 0.0, v) if self.diagonal else None

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import kl_div, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
-from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer, completed_separably
 from fenchel.regularizers.enclosures import EnclosedUnnormalizedEntropy
 from fenchel.regularizers.prior import (
     checked_prior,
@@ -200,6 +201,9 @@ class UnnormalizedEntropy(Regularizer):
 
     def priors(self, features: int) -> Floats:
         return spread_prior(self.prior, features)
+
+    def completed(self, weights: Array, free: NDArray[np.intp], slopes: Floats) -> Floats:
+        return completed_separably(self, weights, free, slopes)
 
     def typical_hess_conjugate(self, features: int) -> float:
         return float(np.mean(self.prior)) * (2.0 if self.balanced else 1.0)

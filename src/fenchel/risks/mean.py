@@ -20,13 +20,15 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import SMALLEST_SIZE, gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import SMALLEST_SIZE, gamma, tree_depth, tree_sum, tree_sums
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import Risk, numeric_labels
 from fenchel.risks.enclosures import EnclosedMean
 from fenchel.risks.protocols import ClosedForm, Intercepts, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
+#: difference of the shares of two classes up to which its rounding, relative to what it lacks to 1, is small
+_MIXED = 0.999
 #: covers roundings of sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 
@@ -81,6 +83,19 @@ class MeanRisk(Risk):
         found._weights = found.__dict__["shares"] = self.shares[rows]
         return found
 
+    def outputs_apart(self) -> list[MeanRisk]:
+        """The risk of each of k outputs, whose sum this is; its labels need no checks."""
+        zeros, found = np.zeros(self.labels.shape), []
+        known = {"value_at_zero": tree_sums(self.value_terms(zeros)).tolist()}
+        if self.loss.bounded_below:
+            known["conjugate_at_zero"] = tree_sums(self.conjugate_terms(zeros)).tolist()
+        for k, labels in enumerate(np.ascontiguousarray(self.labels.T)):
+            risk = object.__new__(MeanRisk)
+            vars(risk).update(loss=self.loss, labels=labels, examples=self.examples, outputs=None, smooth=self.smooth)
+            vars(risk).update(_weights=self._weights, shares=self.shares, **{name: at[k] for name, at in known.items()})
+            found.append(risk)
+        return found
+
     def closed_form(self) -> ClosedForm:
         return self
 
@@ -102,7 +117,11 @@ class MeanRisk(Risk):
 
     def value(self, scores: Array) -> float:
         """R(s)."""
-        return self._total(self.loss.value(scores, self.labels))
+        return tree_sum(self.value_terms(scores))
+
+    def value_terms(self, scores: Array) -> Floats:
+        """c_i f(s_i), whose sum is R(s)."""
+        return self._shared(self.loss.value(scores, self.labels))
 
     def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s."""
@@ -113,14 +132,19 @@ class MeanRisk(Risk):
 
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
+        if not feasible and not self._everywhere:
+            subgradients = -self._per_share(theta)
+            inside = np.clip(subgradients, *self.loss.domain(self.labels))
+            if np.any(np.abs(subgradients - inside) > DOMAIN_TOLERANCE * (1.0 + np.abs(inside))):
+                return np.inf
+        return tree_sum(self.conjugate_terms(theta))
+
+    def conjugate_terms(self, theta: Array) -> Floats:
+        """c_i f*(-theta_i / c_i), whose sum is R*(-theta), for a theta in the domain up to rounding."""
         subgradients = -self._per_share(theta)
-        if self._everywhere:
-            return self._total(self.loss.conjugate(subgradients, self.labels))
-        low, high = self.loss.domain(self.labels)
-        inside = np.clip(subgradients, low, high)
-        if not feasible and np.any(np.abs(subgradients - inside) > DOMAIN_TOLERANCE * (1.0 + np.abs(inside))):
-            return np.inf
-        return self._total(self.loss.conjugate(inside, self.labels))
+        if not self._everywhere:
+            subgradients = np.clip(subgradients, *self.loss.domain(self.labels))
+        return self._shared(self.loss.conjugate(subgradients, self.labels))
 
     def subgradient_norm_bound(self) -> float:
         """From the domain of the conjugate, where that is bounded."""
@@ -163,7 +187,7 @@ class MeanRisk(Risk):
     @property
     def roundings(self) -> float:
         """Those of a loss, of c_i, of their product, and of the sum of the losses."""
-        return self.loss.roundings + self._mean_roundings
+        return self.loss.roundings + self.mean_roundings
 
     @property
     def score_roundings(self) -> float:
@@ -171,15 +195,18 @@ class MeanRisk(Risk):
         return self.loss.score_roundings if self.loss.bounded_below else self.roundings
 
     @property
-    def _mean_roundings(self) -> float:
+    def mean_roundings(self) -> float:
         """Those of c_i, of its product with a term, and of the sum."""
         return self.share_roundings + 1.0 + tree_depth(self.labels.size)
 
-    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
-        slope = self.loss.largest_conjugate_slope
+    def _conjugate_roundings(self, of_mean: float) -> tuple[float, float]:
+        """Those of R*, and of theta_i / c_i in it; ``of_mean`` are ``mean_roundings``."""
         own, of_u = self.loss.conjugate_roundings
         # c f*(-theta / c) moves by no more than both sizes for each rounding of c; the quotient is rounded too
-        own, of_u = own + self._mean_roundings, of_u + self.share_roundings + 1.0
+        return own + of_mean, of_u + self.share_roundings + 1.0
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        slope = self.loss.largest_conjugate_slope
         if not fine and (math.isfinite(slope) or self.loss.piecewise_quadratic() is not None):
             linear = self.largest_label * (float(np.sum(np.abs(theta))) + SMALLEST_SIZE * np.size(theta))
             if math.isfinite(slope):
@@ -187,14 +214,18 @@ class MeanRisk(Risk):
             else:
                 # |f*| + |u| slope <= 2 |u| l + 3/2 kappa u^2, and kappa u^2/2 <= f* + |u| l, with l the label's size
                 size = _UPWARDS * (2.0 * linear + 3.0 * max(conjugate + linear, 0.0))
-            return gamma(max(own, of_u)) * size
-        u = -self._per_share(theta)
+            return gamma(max(self._conjugate_roundings(self.mean_roundings))) * size
+        return tree_sum(self.conjugate_error_terms(theta, self.mean_roundings))
+
+    def conjugate_error_terms(self, theta: Array, of_mean: float) -> Floats:
+        """Bounds on the errors of the terms of R*(-theta) and of their sum, if that has ``of_mean`` roundings."""
+        (own, of_u), u = self._conjugate_roundings(of_mean), -self._per_share(theta)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sizes = gamma(own) * self._shares * np.abs(self.loss.conjugate(u, self.labels))
             # theta_i / c_i may underflow
             slopes = (np.abs(theta) + SMALLEST_SIZE) * self.loss.conjugate_slope(u, self.labels)
             sizes += np.where(u == 0.0, 0.0, gamma(of_u) * slopes)
-        return tree_sum(sizes)
+        return sizes
 
     @cached_property
     def conjugate_at_zero(self) -> float:
@@ -203,13 +234,18 @@ class MeanRisk(Risk):
         if not self.loss.bounded_below:
             return self.conjugate(zeros)
         # zero is in the domain of the conjugate
-        return self._total(self.loss.conjugate(zeros, self.labels))
+        return tree_sum(self._shared(self.loss.conjugate(zeros, self.labels)))
 
     @cached_property
     def constant_intercept(self) -> float | Floats:
         """The b that minimizes R(b 1): for labels -1 and +1 it depends on the sums of their shares alone."""
         if self.loss.task != "classification" or self.outputs is not None:
             return super().constant_intercept
+        mixture = float(self.shares @ self.labels)
+        if abs(mixture) < _MIXED:
+            known = self.loss.constant_intercept(mixture)
+            if known is not None:
+                return known
         labels = np.array([-1.0, 1.0])
         shares = np.array([float(np.sum(self.shares[self.labels == label])) for label in labels.tolist()])
         return self.loss.best_intercept(np.zeros(2), labels, shares)
@@ -246,8 +282,8 @@ class MeanRisk(Risk):
         if mu == 0.0:
             return Smoothed(risk, -self.subgradient(scores), risk, 0.0)
         values, subgradients = self.loss.smoothed(scores, self.labels, mu, alpha)
-        value = self._total(values)
-        excess = max(0.0, risk - value - 0.5 * mu * self._total(subgradients**2))
+        value = tree_sum(self._shared(values))
+        excess = max(0.0, risk - value - 0.5 * mu * tree_sum(self._shared(subgradients**2)))
         return Smoothed(value, -self._shares * subgradients, risk, excess)
 
     @property
@@ -280,11 +316,12 @@ class MeanRisk(Risk):
     def _shares(self) -> Floats:
         return self.shares if self.outputs is None else self.shares[:, None]
 
-    def _total(self, losses: Array) -> float:
+    def _shared(self, losses: Array) -> Floats:
+        """The losses times c_i."""
         if self.loss.overflows:
             # an infinite loss times a zero weight is zero
             losses = np.where(self._shares > 0, losses, 0.0)
-        return tree_sum(self._shares * losses)
+        return self._shares * losses
 
     def _per_share(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)

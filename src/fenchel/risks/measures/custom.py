@@ -30,6 +30,8 @@ from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cel
 LARGEST_TABLE = 50_000_000
 #: deviation from linearity that counts as rounding, relative to the entry, or to one or the largest Delta if smaller
 _LINEARITY_TOLERANCE = 64.0 * EPS
+#: relative difference between Delta of arrays and of numbers that counts as rounding
+_AGREEMENT = 1e-12
 
 
 class CustomMeasure(ContingencyRisk):
@@ -195,7 +197,10 @@ def _evaluated(delta: Callable[[Any, Any], Any], fn: Array, fp: Array) -> Floats
 
 
 def _in_one_call(delta: Callable[[Any, Any], Any], fn: Array, fp: Array) -> Floats | None:
-    """Delta of many cells; None if the function does not accept arrays or does not agree with calls on numbers."""
+    """Delta of many cells; None if the function does not accept arrays or does not agree with calls on numbers.
+
+    Up to rounding: NumPy's powers and logarithms of arrays are not those of the C library, which numbers have.
+    """
     sample = np.unique(np.linspace(0, fn.size - 1, 20).astype(np.int64))
     try:
         found = np.array(delta(fn, fp), dtype=np.float64)
@@ -204,7 +209,7 @@ def _in_one_call(delta: Callable[[Any, Any], Any], fn: Array, fp: Array) -> Floa
     if found.shape != fn.shape:
         return None
     some = [float(delta(int(b), int(c))) for b, c in zip(fn.flat[sample], fp.flat[sample], strict=True)]
-    return found if np.array_equal(found.flat[sample], some, equal_nan=True) else None
+    return found if np.allclose(found.flat[sample], some, rtol=_AGREEMENT, atol=0.0, equal_nan=True) else None
 
 
 def _lines(at_low: Array, at_high: Array, low: Array, high: Array) -> tuple[Array, Array]:

@@ -1,0 +1,137 @@
+"""Certificates of several outputs at once are those of one output at a time."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fenchel import Model, Problem, Witness, solve
+from fenchel.certificate import judge, judge_outputs
+from fenchel.errors import FenchelError
+from fenchel.losses import NAMED
+from fenchel.numerics.rounding import tree_sum, tree_sums
+from fenchel.risks import MeanRisk
+
+#: constraints are infinite at most models
+LOSSES = [name for name, loss in NAMED.items() if not loss.infinite]
+_COUNT = 3
+
+
+def labels_of(loss, rng, rows):
+    if NAMED[loss].task == "classification":
+        return np.where(rng.random((rows, _COUNT)) < 0.4, 1.0, -1.0)
+    return np.abs(rng.normal(size=(rows, _COUNT)))
+
+
+def case_of(loss, seed, rows=40, intercept=True, storage=np.asarray, weighted=False, offset=0.0):
+    """The problem of all outputs, and the problem of each made by itself."""
+    rng = np.random.default_rng(seed)
+    X, labels = storage(rng.normal(size=(rows, 4)) + offset), labels_of(loss, rng, rows)
+    weights = rng.integers(0, 3, rows).astype(float) if weighted else None
+    joint = Problem(X, MeanRisk(loss, labels, weights), 0.05, intercept=intercept)
+    return joint, [Problem(X, MeanRisk(loss, column, weights), 0.05, intercept=intercept) for column in labels.T]
+
+
+def pair_of(joint, rng, near):
+    """A model and a witness: near the optimum of each output, or of no use."""
+    if near:
+        solution = solve(joint, "dual_coordinate", tol=1e-12, max_iter=300)
+        return solution.model, solution.witness
+    intercept = rng.normal(size=_COUNT) if joint.intercept else joint.no_intercept()
+    return Model(rng.normal(size=joint.weights_shape), intercept), Witness(1e-2 * rng.normal(size=joint.theta_shape))
+
+
+def assert_same(found, alone, problem):
+    """The same bounds up to rounding, and no larger errors than the finer ones of one output."""
+    (certificate, model, witness, known), one = found, alone.certificate
+    assert abs(certificate.primal - one.primal) <= certificate.primal_error
+    assert certificate.dual == pytest.approx(one.dual, rel=1e-12, abs=2 * certificate.dual_error)
+    assert certificate.rounding_floor <= (1 + 1e-9) * one.rounding_floor
+    if alone.path_certificate.errors.fine:
+        assert certificate.rounding_floor == pytest.approx(one.rounding_floor, rel=1e-9)
+    assert (certificate.recomputed, certificate.trivial) == (one.recomputed, one.trivial)
+    np.testing.assert_array_equal(witness.theta, alone.witness.theta)
+    np.testing.assert_array_equal(model.weights, alone.model.weights)
+    assert model.intercept == pytest.approx(alone.model.intercept, rel=1e-9, abs=1e-12)
+    assert known.problem.theta_shape == problem.theta_shape
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_verdicts_are_those_of_one_output_at_a_time(loss):
+    cases = [{}, {"intercept": False, "rows": 150}, {"weighted": True}, {"storage": sp.csr_array, "rows": 300}]
+    for seed, options in enumerate(cases):
+        joint, problems = case_of(loss, seed, **options)
+        # where certificates are needed, near the optimum, for losses whose loops other tests compile
+        model, witness = pair_of(joint, np.random.default_rng(seed), not seed and loss in ("squared_hinge", "logistic"))
+        for k, found in enumerate(judge_outputs(joint, model, witness)):
+            alone = judge(problems[k], Model(model.weights[k], float(model.intercept[k])), Witness(witness.theta[:, k]))
+            assert_same(found, alone, problems[k])
+
+
+def test_outputs_without_use_are_judged_alone():
+    """Theta of one output is NaN, of another zero, and of the last worse than zero: the others are not affected."""
+    joint, problems = case_of("squared_hinge", 3)
+    rng = np.random.default_rng(0)
+    model, witness = pair_of(joint, rng, near=True)
+    poor = np.tile(witness.theta[:, :1], (1, _COUNT))
+    poor[:, 0], poor[:, 1] = 0.0, -100.0 * rng.random(len(poor))
+    nan = witness.theta.copy()
+    nan[0, 1] = np.nan
+    for theta in (poor, nan):
+        for k, found in enumerate(judge_outputs(joint, Model(model.weights, None), Witness(theta))):
+            assert_same(found, judge(problems[k], Model(model.weights[k], None), Witness(theta[:, k])), problems[k])
+
+
+def test_scores_that_overflow_and_other_shapes_are_errors():
+    joint, _ = case_of("squared_hinge", 3)
+    model, witness = pair_of(joint, np.random.default_rng(0), near=False)
+    with pytest.raises(FenchelError, match="overflow"):
+        judge_outputs(joint, Model(np.full_like(model.weights, 1e308), model.intercept), witness)
+    with pytest.raises(FenchelError, match="shape"):
+        judge_outputs(joint, Model(model.weights[:2], model.intercept), witness)
+    with pytest.raises(FenchelError, match="intercept"):
+        judge_outputs(joint, Model(model.weights, np.full(_COUNT, np.inf)), witness)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
+def test_certificates_are_not_below_the_exact_gap(intercept, offset):
+    """The squared hinge in rational numbers, on rows that cancel badly."""
+    for seed in range(3):
+        joint, _ = case_of("squared_hinge", seed, rows=12, intercept=intercept, offset=offset)
+        model, witness = pair_of(joint, np.random.default_rng(seed), near=seed > 0)
+        for found in judge_outputs(joint, model, witness):
+            certificate, one, theta, known = found
+            assert Fraction(certificate.upper) - Fraction(certificate.lower) >= _exact_gap(known.problem, one, theta)
+
+
+def _exact_gap(problem, model, witness):
+    rows = [[Fraction(float(x)) for x in row] for row in problem.design.sparse().toarray()]
+    weights, theta = ([Fraction(float(x)) for x in part] for part in (model.weights, witness.theta))
+    lam, share, b = Fraction(problem.lam), Fraction(1, len(rows)), Fraction(model.intercept)
+    primal, conjugate = lam * sum(w * w for w in weights) / 2, Fraction(0)
+    for row, label, t in zip(rows, problem.risk.labels, theta, strict=True):
+        label = Fraction(float(label))
+        primal += share * max(Fraction(0), 1 - label * (sum(x * w for x, w in zip(row, weights, strict=True)) + b)) ** 2
+        conjugate += t * t / share / 4 - label * t
+    v = [sum(t * row[j] for t, row in zip(theta, rows, strict=True)) for j in range(len(weights))]
+    # what an unbalanced theta costs at least
+    return primal + sum(x * x for x in v) / (2 * lam) + conjugate + abs(sum(theta)) * abs(b)
+
+
+def test_finer_bounds_are_those_of_one_output():
+    """Beyond the size at which one certificate begins with rough bounds."""
+    joint, problems = case_of("logistic", 5, rows=2500)
+    model, witness = pair_of(joint, np.random.default_rng(5), near=True)
+    for k, found in enumerate(judge_outputs(joint, model, witness)):
+        alone = judge(problems[k], Model(model.weights[k], float(model.intercept[k])), Witness(witness.theta[:, k]))
+        assert_same(found, alone, problems[k])
+
+
+@pytest.mark.parametrize("rows", [1, 7, 128, 129, 1000, 4095, 4096, 5000])
+def test_sums_of_columns_are_those_of_one_column(rows):
+    values = np.random.default_rng(rows).normal(size=(rows, 3)) * 10.0 ** np.arange(3)
+    expected = [tree_sum(column.copy()) for column in values.T]
+    np.testing.assert_array_equal(tree_sums(values.copy()), expected)
+    np.testing.assert_array_equal(tree_sums(np.asfortranarray(values)), expected)
