@@ -90,6 +90,12 @@ def check_number(
         raise FenchelError(f"{name} must be {allowed}{_or_none(optional)}, got {value!r}")
 
 
+def check_limits(tol: Any, max_iter: Any) -> None:
+    """Raise unless these are numbers at which a solve may end."""
+    check_number("tol", tol, least=0.0, finite=False)
+    check_number("max_iter", max_iter, least=0.0, finite=False)
+
+
 def check_integer(name: str, value: Any, *, least: int, most: int | None = None, optional: bool = False) -> None:
     """Raise unless this is an integer from ``least`` to ``most``."""
     inside = is_integer(value, least=least) and (most is None or int(value) <= most)

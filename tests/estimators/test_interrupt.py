@@ -155,7 +155,8 @@ def test_a_second_ctrl_c_is_raised_at_once(plain_interrupts):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.thorough), 2])
+@pytest.mark.thorough
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_real_signal_ends_a_long_fit(n_jobs):
     script = textwrap.dedent(
         f"""

@@ -70,6 +70,7 @@ def gram_problem(gram, risk, lam):
     return Problem(design, risk, lam, GramNorm(design))
 
 
+@pytest.mark.meetings(1)
 @every_form
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

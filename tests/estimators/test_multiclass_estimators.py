@@ -45,6 +45,7 @@ def objective(risk, X, y, C, W, b=0.0, weight=None):
     return float(slow.primal(risk, X, y, C * weight, 1.0, W, np.broadcast_to(b, len(W))))
 
 
+@pytest.mark.meetings(1)
 @every_form
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

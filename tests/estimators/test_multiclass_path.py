@@ -22,6 +22,7 @@ def three_classes(n=90):
     return X, np.array(["pear", "apple", "quince"])[y]
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_a_span_is_sound_and_what_it_moved_can_be_judged(case):
     """With intercepts too: a nonzero sum of a column of theta is charged at every lam."""
@@ -77,6 +78,7 @@ def test_follow_and_cover(case):
         assert best.gap <= accuracy * best.primal * (1 + 1e-9)
 
 
+@pytest.mark.meetings(1)
 @every_form
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_points_agree_with_cold_fits(multi_class, storage):
@@ -93,6 +95,7 @@ def test_points_agree_with_cold_fits(multi_class, storage):
         assert intercept.sum() == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.meetings(1)
 @every_form
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_every_c_of_an_interval_is_certified(multi_class, fit_intercept, portion):

@@ -39,6 +39,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])

@@ -17,6 +17,7 @@ def data(k, seed=0):
     return X, labels, rng.integers(1, 4, size=80), T
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
 @pytest.mark.parametrize("multi_class", ["auto", "ovr"])
 @pytest.mark.parametrize("k", [2, 3])

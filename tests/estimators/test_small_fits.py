@@ -4,15 +4,17 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from fenchel import LinearClassifier, LinearRegressor, LinearSVC, Problem, Witness, certify, solve
-from fenchel.certificate.rounding import zero_objective
+from fenchel import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, Problem, Witness, certify, solve
+from fenchel.certificate.trivial import zero_objective
 from fenchel.errors import FenchelError
-from fenchel.estimators.labels import encode_labels
+from fenchel.estimators.labels import _classes_and_codes, encode_labels
 from fenchel.estimators.seeds import seeds_of
 from fenchel.losses import LOSSES
 from fenchel.risks import MeanRisk
+from fenchel.solving.outputs import solve_outputs
 
 
 @pytest.mark.parametrize("make", [lambda: 0, lambda: 7, lambda: np.int64(3), lambda: np.random.RandomState(5)])
@@ -76,3 +78,141 @@ def test_zero_objective_is_that_of_the_best_constant():
     assert certify(problem, np.zeros(2), Witness(np.zeros(15))).primal == pytest.approx(expected, rel=1e-14)
     with pytest.raises(FenchelError):
         certify(problem, np.zeros(3))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int64, np.uint8, np.float64])
+@pytest.mark.parametrize("low", [-100, 0, 27])
+def test_many_integer_labels_are_counted_as_they_would_be_sorted(kind, low):
+    y = np.random.default_rng(low + 100).choice([0, 3, 90, 100], 200) + low
+    y = np.abs(y).astype(kind) if kind is np.uint8 else y.astype(kind)
+    weights = (y != y[0]).astype(float)
+    for given in (None, weights):
+        expected = np.unique(y if given is None else y[given > 0])
+        found = encode_labels(y, given, None)
+        np.testing.assert_array_equal(found.classes, expected, strict=True)
+        kept = slice(None) if given is None else given > 0
+        np.testing.assert_array_equal(found.classes[found.codes][kept], y[kept])
+
+
+@pytest.mark.parametrize("y", [[np.iinfo(np.int64).min, np.iinfo(np.int64).max], [2**62, -(2**62)]])
+def test_integer_labels_that_are_far_apart_are_not_counted(y):
+    assert encode_labels(np.array(y), None, None).classes.tolist() == sorted(y)
+
+
+def three_classes(rows=60, seed=2):
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 3, rows)
+    return random.standard_normal((rows, 4)) + 0.7 * np.eye(3, 4)[y], np.array(["a", "b", "c"])[y]
+
+
+def fitted_apart(model, *data):
+    """The attributes of a fit whose classes are solved one at a time."""
+    model.problem_of_outputs = lambda task: None
+    found = dict(vars(model.fit(*data)))
+    del model.problem_of_outputs
+    return found
+
+
+@pytest.mark.parametrize(
+    ("make", "storage"),
+    [
+        (LinearSVC, np.asarray),
+        (lambda: LinearSVC(fit_intercept=False, class_weight="balanced"), sp.csr_array),
+        (lambda: LinearClassifier("squared_hinge", n_jobs=2, max_iter=np.inf), np.asarray),
+        (lambda: LinearClassifier("logistic", multi_class="ovr", tol=1e-6), np.asfortranarray),
+        (lambda: LinearClassifier("huber_hinge", multi_class="ovr", solver="newton"), np.float32),
+        (lambda: LinearClassifier("squared_hinge", tol=1e-13), np.asarray),
+    ],
+)
+def test_classes_that_are_solved_together_have_the_same_models(make, storage, monkeypatch):
+    """Bit by bit: the same steps, and certificates that differ in their last bits at most."""
+    X, y = three_classes()
+    weights = np.random.default_rng(0).integers(1, 4, len(y))
+    for data in ((storage(X), y), (storage(X), y, weights)):
+        model = make()
+        apart = fitted_apart(model, *data)
+        # one by one they would be solved here
+        monkeypatch.setattr("fenchel.estimators.base.solve", None)
+        together = vars(model.fit(*data))
+        monkeypatch.undo()
+        for name in ("coef_", "intercept_", "theta_", "n_iter_", "solver_", "converged_"):
+            np.testing.assert_array_equal(together[name], apart[name], err_msg=name)
+        for found, expected in zip(together["certificates_"], apart["certificates_"], strict=True):
+            assert found.meets(model.tol)
+            assert abs(found.primal - expected.primal) <= found.primal_error
+            assert found.rounding_floor == pytest.approx(expected.rounding_floor, rel=1e-9)
+        proved = model.certified_predictions(storage(X))
+        np.testing.assert_array_equal(proved.predictions, model.predict(storage(X)))
+        assert len(model.trace_) == 3 and all(len(trace) == 1 for trace in model.trace_)
+
+
+@pytest.mark.parametrize("make", [LinearSVC, LinearRegressor, lambda: LinearClassifier("logistic", tol=1e-8)])
+def test_one_small_problem_has_the_same_model_as_by_solve(make, monkeypatch):
+    X, y = three_classes()
+    model, y = make(), (y == "b").astype(int)
+    apart = fitted_apart(model, X, y)
+    monkeypatch.setattr("fenchel.estimators.base.solve", None)
+    together = vars(model.fit(X, y))
+    for name in ("coef_", "intercept_", "theta_", "n_iter_", "solver_", "certificate_"):
+        np.testing.assert_array_equal(together[name], apart[name], err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+def test_classes_of_integers_are_those_of_unique(dtype):
+    random = np.random.default_rng(0)
+    for values in (
+        [3, 3, 3],
+        [7, 5, 5, 7],
+        random.integers(0, 9, 30),
+        [0, 100],
+        np.iinfo(dtype).max - np.arange(4, dtype=dtype),
+    ):
+        y = np.asarray(values).astype(dtype)
+        classes, codes = np.unique(y, return_inverse=True)
+        found = _classes_and_codes(y)
+        assert found[0].dtype == dtype
+        np.testing.assert_array_equal(found[0], classes)
+        np.testing.assert_array_equal(found[1], codes)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        # no solver for several outputs, no proof within the passes, and what looks at one problem at a time
+        lambda: LinearClassifier("hinge", multi_class="ovr"),
+        lambda: LinearSVC(max_iter=1),
+        lambda: LinearClassifier("squared_hinge", tol=0.0),
+        lambda: LinearClassifier("squared_hinge", time_limit=100.0),
+        lambda: LinearClassifier("squared_hinge", l1_ratio=0.5),
+        lambda: LogisticRegression(),
+    ],
+)
+def test_other_fits_solve_one_class_at_a_time(make, monkeypatch):
+    X, y = three_classes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        apart = fitted_apart(make().set_params(random_state=0), X, y)
+        model = make().set_params(random_state=0).fit(X, y)
+    for name in ("coef_", "intercept_", "theta_", "n_iter_"):
+        np.testing.assert_array_equal(vars(model)[name], apart[name], err_msg=name)
+    assert model.certificate_ == apart["certificate_"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("tol", "small"), ("tol", -1.0), ("max_iter", "many"), ("max_iter", np.nan)]
+)
+def test_wrong_limits_of_small_fits_are_named(name, value):
+    X, y = three_classes()
+    with pytest.raises(FenchelError, match=f"{name} must be"):
+        LinearClassifier("squared_hinge", **{name: value}).fit(X, y)
+
+
+def test_a_stop_leaves_classes_to_their_own_solves():
+    X, y = three_classes()
+    labels = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
+    problem = Problem(X, MeanRisk("squared_hinge", labels), 0.01, intercept=True)
+    options = {"tol": 1e-3, "max_iter": 100, "seed": 0, "n_jobs": 1}
+    assert solve_outputs(problem, "auto", **options, stop_requested=lambda: True) == [None] * 3
+    assert None not in solve_outputs(problem, "auto", **options, stop_requested=lambda: False)
+    # dual coordinate descent does not solve outputs together
+    assert solve_outputs(problem, "dual_coordinate", **options, stop_requested=lambda: False) == [None] * 3

@@ -230,7 +230,7 @@ def test_auto_keeps_the_bound_where_there_is_no_choice():
         MeasureClassifier(surrogate="plug_in").fit(X, np.arange(len(y)) == 0)
 
 
-@pytest.mark.parametrize("average", ["macro", "micro"])
+@pytest.mark.parametrize("average", [pytest.param("macro", marks=pytest.mark.thorough), "micro"])
 def test_several_classes_have_one_surrogate(average):
     X, y = make_classification(300, 6, n_informative=4, n_classes=3, class_sep=0.7, random_state=0)
     model = MeasureClassifier("f1", average=average, surrogate="plug_in", random_state=0).fit(X, y)

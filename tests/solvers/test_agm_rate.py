@@ -69,6 +69,7 @@ def squared_norm_of(problem):
     return squared_norm(X, problem.risk.labels, type(problem.risk))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("measure", [BreakEven, RocAUC], ids=["prbep", "roc_auc"])
 @pytest.mark.parametrize("lam", [1e-4, 0.1])
 def test_every_step_is_within_the_bound_of_nesterov(measure, lam):

@@ -60,6 +60,7 @@ def test_hess_conjugate_is_the_derivative_of_grad_conjugate(name):
         np.testing.assert_allclose(found, brute, rtol=1e-5, atol=1e-7 * np.abs(brute).max())
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["interpolation", "hard_margin"])
 @pytest.mark.parametrize("name", list(CONES))

@@ -75,6 +75,7 @@ def test_few_and_many_classes(k, risk, intercept):
     assert solution.certificate.dual <= best * (1 + 1e-8)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 @pytest.mark.parametrize("lam", [1e-3, 10.0, 1e4])
 def test_weak_and_strong_regularization(case, lam):
@@ -85,6 +86,7 @@ def test_weak_and_strong_regularization(case, lam):
     assert solution.certificate.primal == pytest.approx(best, rel=2e-4)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_tol_zero_ends_at_the_floor(case):
     solution = solve(case.problem(), tol=0.0, max_iter=100_000)
@@ -120,6 +122,7 @@ def assert_every_pass_ascends(case, solver):
     assert duals[-1] == pytest.approx(conic_answer(replace(case, inner="root"))[2], rel=5e-2)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("d", [1, 5])
 @plain_cases
 def test_the_state_is_valid_after_any_step_and_proposals_are_copies(case, d, monkeypatch):
@@ -155,6 +158,7 @@ def test_a_step_is_bounded_with_rows_that_are_nearly_empty(monkeypatch, rarely_c
     assert solver.step(state, hint()) * 500 <= 10
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 @pytest.mark.parametrize("inner", ["root", "walrus", "greedy"])
 def test_shrinking_does_not_change_the_optimum(case, inner):
@@ -195,6 +199,7 @@ def test_weights_in_single_precision_until_that_is_not_enough(monkeypatch):
     assert_same_optimum(problem, plain, solution)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_the_same_seed_gives_the_same_bits(case):
     one, same, other = (solve(case.problem(), tol=1e-6, seed=seed, **LONG) for seed in (3, 3, 4))
@@ -225,6 +230,7 @@ def test_inputs_are_not_modified(case, request):
     np.testing.assert_array_equal(warm.model.weights, w)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_a_warm_start_from_a_solution_stops_at_once(case):
     problem = case.problem()
@@ -252,6 +258,7 @@ def test_a_warm_start_after_a_change(case):
         assert_same_optimum(problem, warm, cold)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, storage):
@@ -292,6 +299,7 @@ def test_every_storage_gives_the_answer_of_its_values_in_float64(
     assert_same_optimum(problems[0], *solutions, tol=10 * tol)
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @with_and_without
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -327,6 +335,7 @@ def test_no_features_at_all(risk, intercept):
     assert solution.certificate.primal == pytest.approx(2.0 if risk == "weston_watkins" else 1.0)
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @with_and_without
 @pytest.mark.parametrize("how", ["absent", "weightless"])
@@ -472,6 +481,7 @@ def assert_not_below_the_exact_gap(risk, problem, X, y, costs, found):
 # what else speaks of a problem
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_anybodys_weights_can_be_certified(case):
     problem = case.problem()

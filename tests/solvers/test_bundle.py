@@ -67,6 +67,7 @@ def test_what_it_believes_is_what_a_judge_says(solver):
         assert certificate.recomputed
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("most", [2, 3, 8])
 @pytest.mark.parametrize("stabilisation", ["none", "segment", "level"])
 def test_few_planes_lower_no_bound_and_are_enough(most, stabilisation):
@@ -104,6 +105,7 @@ def test_the_lower_bound_of_an_orthonormal_design_is_met_exactly(lam):
     assert bounds[-1] == pytest.approx(-1 / (2 * lam * d), rel=1e-8)
 
 
+@pytest.mark.meetings(1)
 @every_variant
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 def test_hinge_by_bundle_by_descent_and_by_a_conic_solver(solver, intercept):
@@ -163,6 +165,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("lam", [1e-8, 1e-3, 1e3, 1e8])
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("kind", list(DEGENERATE))

@@ -14,7 +14,8 @@ from fenchel.regularizers import ElasticNet, Entropy, FreeDirections, QNorm, Qua
 from fenchel.risks import F1, BreakEven, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
 from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
-from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, processors
+from fenchel.solvers.choose import TABLE, Candidate, choose, processors
+from fenchel.solvers.facts import Facts, facts_of
 
 #: the module: the package has the function of the same name
 table = importlib.import_module("fenchel.solvers.choose")
@@ -199,7 +200,9 @@ def advised_problems():
     ]
     others = [WestonWatkins(k), CrammerSinger(k), Multinomial(k), BreakEven(y), F1(y), RocAUC(y)]
     regularizers = ["l1", "l2", ElasticNet(0.5), Entropy(), QNorm(1.5), QuadraticForm(np.array([1.0, 2.0]))]
-    for risk, regularizer, intercept in itertools.product([*sums, *others], regularizers, (False, True)):
+    free = [FreeDirections.of_features([0], 2, base) for base in (None, ElasticNet(0.5), QNorm(1.5))]
+    alone = list(itertools.product(sums, free, (False, True)))
+    for risk, regularizer, intercept in [*itertools.product([*sums, *others], regularizers, (False, True)), *alone]:
         if not intercept or risk.intercepts() is not None:
             yield Problem(X, risk, 0.1, regularizer, intercept)
 

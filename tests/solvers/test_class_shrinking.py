@@ -62,8 +62,8 @@ def test_narrow_visits_ascend_and_touch_their_classes_only(risk, monkeypatch):
 @pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @every_risk
-def test_the_optimum_is_the_same(risk, intercept):
-    case = many_classes(risk, k=8, n=40, intercept=intercept, weighted=True)
+def test_the_optimum_is_the_same(risk, intercept, full_products):
+    case = many_classes(risk, k=8, n=40 if full_products else 20, intercept=intercept, weighted=True)
     X, y, weights, costs = case.data()
     c = weights / weights.sum()
     *_, best = slow.optimum(risk, X, y, case.k, c, case.lam, intercept, costs)

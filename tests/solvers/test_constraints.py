@@ -100,6 +100,7 @@ SOLVES = [
 ]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(("name", "intercept", "l1_ratio", "sparse"), SOLVES)
 def test_solved_to_the_conic_optimum(name, intercept, l1_ratio, sparse, rarely_compiled):
     rng = np.random.default_rng([2, intercept, sparse])

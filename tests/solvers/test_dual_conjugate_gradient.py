@@ -89,6 +89,7 @@ def test_iterates_are_those_of_dense_matrices_and_the_gap_is_half_the_squared_re
     assert intercept or solver.expected_objective(state) == pytest.approx(dual, rel=1e-10)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     ("form", "intercept", "weighted"), list(itertools.product(FORMS, (False, True), (False, True)))
 )

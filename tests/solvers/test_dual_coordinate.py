@@ -101,6 +101,7 @@ def test_examples_that_rest_are_set_aside_but_not_lost():
     assert tally.changes == 2
 
 
+@pytest.mark.meetings(1)
 @both_plain_cases
 def test_deterministic_for_a_seed_and_right_for_each(case):
     problem = case.problem()
@@ -112,6 +113,7 @@ def test_deterministic_for_a_seed_and_right_for_each(case):
     assert_same_optimum(problem, first, other)
 
 
+@pytest.mark.meetings(1)
 @both_plain_cases
 def test_shrinking_changes_nothing_but_the_time(case):
     problem = case.problem()

@@ -18,6 +18,7 @@ plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 CLASSIFICATION = [name for name, loss in LOSSES.items() if loss.task == "classification"]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_tol_zero_ends_quickly_with_a_status(case):
     begin = time.process_time()
@@ -27,6 +28,7 @@ def test_tol_zero_ends_quickly_with_a_status(case):
     assert time.process_time() - begin < 10
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("entries", [1, 20])
 def test_bounded_steps_resume_in_the_middle_of_a_pass(case, entries, monkeypatch):
@@ -44,6 +46,7 @@ def test_bounded_steps_resume_in_the_middle_of_a_pass(case, entries, monkeypatch
     assert pieces.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-9)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_state_is_valid_after_any_step_and_proposals_are_copies(case, monkeypatch):
     monkeypatch.setattr(module, "_STEP_ENTRIES", 30)
@@ -98,6 +101,7 @@ def test_one_class_with_an_intercept_has_optimum_zero(loss, label):
     assert solution.model.intercept * label > 0
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", list(LOSSES))
 @pytest.mark.parametrize("X", [np.array([[2.0, 0.0]]), np.zeros((1, 2)), np.zeros((5, 2)), np.ones((5, 1))])

@@ -60,6 +60,7 @@ def test_solvers_agree_with_each_other(case, solver, other):
     assert_same_optimum(problem, *(solve(problem, name, tol=1e-9, max_iter=3000) for name in (solver, other)))
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 def test_well_conditioned_problems_reach_ten_digits(case, solver):
@@ -83,6 +84,7 @@ def test_zeros_of_the_elastic_net_are_exact_and_where_they_belong(loss, intercep
     np.testing.assert_array_equal(solution.model.weights != 0.0, w > 2e-3)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("loss", list(LOSSES))

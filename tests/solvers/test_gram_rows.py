@@ -255,6 +255,7 @@ def kernels():
     ]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("settings", kernels())
 def test_every_kernel_and_weights(data, settings, storage):
@@ -395,6 +396,7 @@ def test_pairs_with_cached_rows_agree_with_the_whole_matrix(data):
 JOINT = {"weston_watkins": WestonWatkins, "crammer_singer": CrammerSinger}
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     ("name", "intercept", "rows"),
     [

@@ -65,6 +65,7 @@ def test_the_conic_solver_finds_the_same(kind, threshold, proximal):
         assert primal - found.value == pytest.approx(found.gap, abs=1e-11 * (size + norm))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("scale", [1e-8, 1e-4, 1.0, 1e4, 1e8])
 @pytest.mark.parametrize("threshold", [0.0, 0.1])
 def test_units_do_not_matter(scale, threshold):

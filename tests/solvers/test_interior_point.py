@@ -46,6 +46,7 @@ def assert_optimal(problem, solution, risk, X, y, costs, rel=1e-8):
     assert np.sum(solution.model.intercept) == pytest.approx(0.0, abs=1e-10 * (1 + np.max(np.abs(X))))
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_the_conic_solvers_optimum(case):
     X, y, _, costs = case.data()
@@ -53,6 +54,7 @@ def test_the_conic_solvers_optimum(case):
     assert_optimal(problem, solve(problem, "interior_point", tol=1e-9), case.risk, X, y, costs)
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @with_and_without
 @pytest.mark.parametrize("kind", ["sizes", "separable", "repeated", "constant", "two", "short"])
@@ -75,6 +77,7 @@ def test_degenerate_data(kind, risk, intercept):
     assert_optimal(problem, solve(problem, "interior_point", tol=1e-9), risk, X, y, costs, rel=1e-7)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 def test_features_of_any_size_at_any_strength_to_the_rounding_floor(risk, C):
@@ -84,6 +87,7 @@ def test_features_of_any_size_at_any_strength_to_the_rounding_floor(risk, C):
     assert solution.passes < 500
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("multi_class", ["auto", "weston_watkins", "crammer_singer", "ovr", "ovo"])
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_wine_as_it_comes_converges(multi_class, tol):
@@ -109,6 +113,7 @@ def test_descent_hands_over_and_polishes():
     assert names[0][1] < np.inf
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, own_storage):
@@ -120,6 +125,7 @@ def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, ow
         assert_same_optimum(make(X.astype(float)), solve(make(design), "interior_point", tol=1e-10), plain)
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @with_and_without
 def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(risk, intercept):

@@ -120,6 +120,7 @@ def test_smooth_losses_reach_the_conic_optimum_and_its_zeros(loss, storage, inte
         np.testing.assert_array_equal(found[clear], (np.abs(w) > 1e-4)[clear])
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("loss", ROUGH)
 def test_other_losses_are_left_to_bundle(loss, intercept):
@@ -329,7 +330,7 @@ def test_a_loss_without_curvature_far_away_descends(seed):
     assert max(point.primal for point in solution.trace) <= risk.value_at_zero * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize(("C", "intercept"), [(1e3, True), (1e5, False)])
+@pytest.mark.parametrize(("C", "intercept"), [(1e3, True), pytest.param(1e5, False, marks=pytest.mark.thorough)])
 def test_a_wide_lasso_that_nearly_interpolates_needs_few_passes(C, intercept):
     """Thousands of iterations on the working set, whose columns are nearly dependent, are not passes over X."""
     n, d, rng = 150, 1500, np.random.default_rng(0)

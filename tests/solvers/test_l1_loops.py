@@ -119,6 +119,7 @@ def test_columns_are_those_of_x(dtype):
     assert columns_of(as_design(X), np.zeros(0, dtype=int)).shape == (0, 30)
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @storages
 @pytest.mark.parametrize("weighted", [False, True])

@@ -58,6 +58,7 @@ def test_risks_in_blocks_of_rows(name, at_once, monkeypatch):
             assert np.isfinite(risk.conjugate(whole[2]))
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_certificates_in_blocks_of_rows(case, monkeypatch):
     """Near the floor too, where scores that were not kept are computed again."""
@@ -75,6 +76,7 @@ def test_certificates_in_blocks_of_rows(case, monkeypatch):
         assert blocks.rounding_floor == pytest.approx(whole.rounding_floor, rel=1e-6)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_solves_in_blocks_of_rows(case, monkeypatch):
     problem = case.problem()
@@ -87,6 +89,7 @@ def test_solves_in_blocks_of_rows(case, monkeypatch):
         assert blocks.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-8)
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_a_witness_in_single_precision_proves_what_it_is(case):
     problem = case.problem()

@@ -32,6 +32,7 @@ def objective(problem, output):
     return problem.lam * problem.regularizer.value(output.weights) + float(sample.shares @ value)
 
 
+@pytest.mark.meetings(1)
 @both_plain_cases
 @pytest.mark.parametrize("mu", [1.0, 0.05])
 def test_the_smoothed_objective_falls_with_every_step_to_its_minimum(case, mu):
@@ -61,6 +62,7 @@ def test_the_smoothed_objective_falls_with_every_step_to_its_minimum(case, mu):
         assert abs(output.theta_sum) <= 1e-6
 
 
+@pytest.mark.meetings(1)
 @both_plain_cases
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_samples_change_nothing_but_the_way(case, storage, monkeypatch):
@@ -172,6 +174,7 @@ def test_no_thread_is_left(end, monkeypatch):
     assert end == "interrupted" or max(seen) > before
 
 
+@pytest.mark.meetings(1)
 @both_plain_cases
 def test_a_warm_start_needs_fewer_passes(case):
     case = replace(case, n=200, lam=0.01)
@@ -183,6 +186,7 @@ def test_a_warm_start_needs_fewer_passes(case):
     assert warm.passes <= cold.passes
 
 
+@pytest.mark.meetings(1)
 @both_plain_cases
 def test_a_warm_start_from_a_problem_with_or_without_intercept(case):
     """The intercept of the other problem must not stay in the scores."""
@@ -193,6 +197,7 @@ def test_a_warm_start_from_a_problem_with_or_without_intercept(case):
     assert_same_optimum(problem, warm, cold)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("loss", list(LOSSES))
 @intercepts
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5], ids=["l2", "elastic_net"])

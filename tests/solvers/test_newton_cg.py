@@ -53,6 +53,7 @@ def hint(stop=lambda: False):
     return Hint(None, 0.0, stop)
 
 
+@pytest.mark.meetings(1)
 @every_case
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_conic_solvers_optimum(case, kind, monkeypatch):
@@ -165,6 +166,7 @@ DEGENERATE = [
 ]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("name", DEGENERATE)
 @with_and_without
 @pytest.mark.parametrize("lam", [1e-4, 0.1])
@@ -177,6 +179,7 @@ def test_odd_problems_are_solved_to_many_digits(name, intercept, lam):
         assert solution.certificate.relative_gap <= 1e-8 or name == "far away"
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_random_problems_are_solved_to_many_digits(kind, seed, monkeypatch):
@@ -211,6 +214,7 @@ def test_weight_zero_is_a_removed_row_and_weight_two_a_repeated_one(case):
     assert np.all(one.witness.theta[weights == 0] == 0.0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.int16])
 @with_and_without
 def test_other_types_are_read_as_they_are(dtype, intercept, rarely_compiled):
@@ -237,6 +241,7 @@ def test_samples_lead_to_the_same_answer():
     assert first.passes < second.passes
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_a_solution_is_a_warm_start(case):
     problem = case.problem()

@@ -69,6 +69,7 @@ def drawn(begin, end, seed=2):
     return selected, values, np.where(inside, values, 0.0), rng
 
 
+@pytest.mark.meetings(1)
 @every_storage
 @every_part
 def test_multiply(storage, begin, end):
@@ -80,6 +81,7 @@ def test_multiply(storage, begin, end):
     assert np.all(np.delete(result, np.s_[begin:end]) == 7.0)
 
 
+@pytest.mark.meetings(1)
 @every_storage
 @every_part
 def test_pull_adds_the_transposed_product(storage, begin, end):
@@ -90,6 +92,7 @@ def test_pull_adds_the_transposed_product(storage, begin, end):
     close(result, before + matrix()[selected].T @ inside)
 
 
+@pytest.mark.meetings(1)
 @every_storage
 @every_part
 def test_half_gram_and_its_transpose_are_the_gram_matrix(storage, begin, end):
@@ -102,6 +105,7 @@ def test_half_gram_and_its_transpose_are_the_gram_matrix(storage, begin, end):
     close(border, before + rows.T @ inside)
 
 
+@pytest.mark.meetings(1)
 @every_storage
 @every_part
 def test_second_directional_derivative_is_a_product_with_the_hessian(storage, begin, end):
@@ -132,6 +136,7 @@ SMOOTHED = [(loss, mu) for loss in LOSS_OBJECTS for mu in mus(loss)]
 every_smoothing = pytest.mark.parametrize(("loss", "mu"), SMOOTHED, ids=[f"{loss.name}-{mu}" for loss, mu in SMOOTHED])
 
 
+@pytest.mark.meetings(1)
 @every_smoothing
 @pytest.mark.parametrize(("begin", "end"), [(0, 40), (5, 17), (9, 9)], ids=["all", "some", "none"])
 def test_slopes(loss, mu, begin, end):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from catalog import CASES, Case
 from fenchel import Problem, solve
@@ -22,6 +23,7 @@ def _points(problem, passes):
     return [(output.weights, output.intercept, output.gap, output.mu) for output in state.outputs]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("case", RIDGE_CASES, ids=str)
 def test_compiled_steps_are_the_steps(case, monkeypatch):
     problem = case.problem()
@@ -110,3 +112,13 @@ def test_no_intercept_of_a_first_step_is_far_from_the_best_one():
         value = [problem.risk.value(np.full(2000, b)) for b in (first, best)]
         assert value[0] <= (1.0 + 1e-12) * value[1]
         assert positives > 1 or first == best
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("rows", [[7, 1, 4], range(12)])
+def test_the_rows_of_a_sample_are_those_of_the_design(sparse, rows):
+    X = np.random.default_rng(0).standard_normal((12, 3)) * (np.arange(36).reshape(12, 3) % 4 > 0)
+    problem = Problem(sp.csr_array(X) if sparse else X, MeanRisk("logistic", np.ones(12)), 0.1)
+    sample = module.Sample(problem, np.ones(12), np.array(rows, dtype=np.uint32), None)
+    np.testing.assert_array_equal(sample.small.X, X[list(rows)])
+    assert sample.small.X.flags.c_contiguous

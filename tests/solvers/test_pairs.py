@@ -36,6 +36,7 @@ def _problem(
     return Problem(gram, MeanRisk(loss, y, share), 1.0 / (50.0 * n), GramNorm(gram), intercept)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", [*PIECEWISE, *OTHERS, Quantile(0.8)], ids=str)

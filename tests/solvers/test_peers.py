@@ -45,6 +45,7 @@ SINGLE = [case for case in [*CASES, *SPARSE_CASES] if case.outputs is None and n
 PEERED = [case for case in SINGLE if scikit_learn_peer(case, 1) is not None]
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @pytest.mark.parametrize("case", PEERED, ids=str)
 def test_agreement_with_scikit_learn(case, solver):
@@ -73,6 +74,7 @@ LIBLINEAR = {
 }
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @pytest.mark.parametrize("loss", list(LIBLINEAR))
 @pytest.mark.parametrize("storage", ["dense", "sparse"])

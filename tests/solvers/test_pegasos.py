@@ -42,6 +42,7 @@ def test_one_pass_is_the_algorithm_as_it_is_written(batch):
     np.testing.assert_allclose(witness.theta, theta, atol=1e-13)
 
 
+@pytest.mark.meetings(1)
 @every_batch
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -35,6 +35,7 @@ def risks(y):
 MEASURES = tuple(risks(np.array([1.0, -1.0])))
 
 
+@pytest.mark.meetings(1)
 @both
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("lam", [1e-2, 1.0])
@@ -143,6 +144,7 @@ def test_the_papers_fixed_mu(solver):
         assert solution.certificate.gap <= 10.1 * epsilon
 
 
+@pytest.mark.meetings(1)
 @both
 @pytest.mark.parametrize("name", ["roc_auc", "prbep"])
 def test_every_storage_gives_the_same_answer(name, solver, own_storage):
@@ -162,13 +164,14 @@ def test_every_storage_gives_the_same_answer(name, solver, own_storage):
 @pytest.mark.meetings(1)
 @both
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
-def test_many_more_columns_than_rows(build, solver):
+def test_many_more_columns_than_rows(build, solver, full_products):
     rng = np.random.default_rng(4)
     X = np.round(rng.normal(size=(25, 80)), 1) * (rng.random((25, 80)) < 0.3)
     y = np.where(X[:, :5].sum(axis=1) + 0.5 * rng.normal(size=25) > 0.1, 1.0, -1.0)
     # the same problem from the side of the rows: distances between them are all that counts
     left, sizes, _ = np.linalg.svd(X, full_matrices=False)
-    for risk in (*risks(y).values(), MeanRisk("hinge", y)) if solver == "smoothing" else (BreakEven(y),):
+    every = (*risks(y).values(), MeanRisk("hinge", y)) if solver == "smoothing" else (BreakEven(y),)
+    for risk in every if full_products else every[-2:]:
         wide, square = Problem(build(X), risk, 0.05), Problem(left * sizes, risk, 0.05)
         assert isinstance(space_for(wide), RowSpan)
         assert not isinstance(space_for(square), RowSpan)
@@ -209,12 +212,12 @@ def test_warm_starts_and_certify(solver):
 
 @both
 def test_ends(solver):
-    X, y = data(n=200, d=20)
+    X, y = data(n=4000, d=20)  # an idle machine reaches the rounding floor of a smaller problem within the limit
     problem = Problem(X, BreakEven(y), 1e-4)
     stopped = solve(problem, solver, tol=0.0, stop_requested=lambda: True)
     assert stopped.status is Status.INTERRUPTED
     begin = time.perf_counter()
-    late = solve(problem, solver, tol=0.0, max_iter=1e9, time_limit=0.2)
+    late = solve(problem, solver, tol=0.0, max_iter=1e9, time_limit=0.1)
     assert late.status is Status.TIME_LIMIT
     assert time.perf_counter() - begin < 2.0
     few = solve(problem, solver, tol=0.0, max_iter=7)

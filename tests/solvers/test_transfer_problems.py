@@ -90,6 +90,7 @@ def test_several_outputs_and_weights(name, rarely_compiled):
     assert both.witness.theta[0] == pytest.approx(0.0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("lam", [1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize(
     "regularizer", [UnnormalizedEntropy(balanced=True), Entropy(50.0, balanced=True), QNorm()], ids=lambda one: one.name
@@ -167,6 +168,7 @@ def test_an_exact_step_is_the_best_of_its_variable(name, monkeypatch, plain_loop
         before = after
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -211,7 +213,7 @@ def test_certificates_hold_for_other_lam_and_foreign_weights(name, rarely_compil
     path_certificate = judge(problem, solution.model, solution.witness).path_certificate
     for lam in (1e-3, 0.03, 0.3, 10.0) if full_products else (1e-3, 10.0):
         moved, other = path_certificate.at(lam), Problem(problem.design, problem.risk, lam, problem.regularizer, True)
-        optimum = solve(other, tol=1e-7, max_iter=5000).certificate
+        optimum = solve(other, tol=1e-7 if full_products else 1e-5, max_iter=5000).certificate
         assert moved.dual <= optimum.primal + moved.rounding_floor
         assert moved.primal >= optimum.dual - moved.rounding_floor
         assert moved.dual >= -1e-12
@@ -263,9 +265,9 @@ def test_repeated_entries_of_a_row_count_as_their_sum(rarely_compiled):
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-7)
 
 
-def test_estimators_take_names_and_objects(rarely_compiled):
+def test_estimators_take_names_and_objects(rarely_compiled, full_products):
     X, y = data_of("hinge")
-    for regularizer in ("unnormalized_entropy", "q_norm", Entropy(3.0, balanced=True)):
+    for regularizer in ("unnormalized_entropy", "q_norm", Entropy(3.0, balanced=True))[:: 1 if full_products else 2]:
         model = LinearClassifier(regularizer=regularizer, C=10.0, tol=1e-6, random_state=0).fit(X, y)
         assert model.converged_
         assert model.solver_ == "dual_coordinate"

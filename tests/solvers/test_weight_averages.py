@@ -45,6 +45,7 @@ def test_an_interval_between_updates_counts_the_passes_of_all() -> None:
     np.testing.assert_allclose(seldom.present(1.0)[0], 1.0 - math.exp(-1.0))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("risk", [WestonWatkins, CrammerSinger], ids=["weston_watkins", "crammer_singer"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_averaged_weights_have_a_smaller_objective_than_the_last(risk: type, intercept: bool) -> None:

@@ -13,10 +13,12 @@ from fenchel.regularizers import L2, Regularizer
 from fenchel.risks import MeanRisk
 from fenchel.solvers import STALLED, DualCoordinate, Need, Solver
 from fenchel.solvers.dual_coordinate import solver as module
+from fenchel.solving.schedule import Schedule
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
 @plain_cases
 def test_every_solver_that_supports_a_problem_solves_it(solver, case):
@@ -110,6 +112,7 @@ class Interrupting(DualCoordinate):
         return super().step(state, hint)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("after", [0, 1, 2, 5, 12])
 @plain_cases
 def test_ctrl_c_returns_a_certified_solution(case, after, monkeypatch):
@@ -285,3 +288,22 @@ def test_bad_lam_is_named(lam):
 def test_bad_risks_are_named(arguments, word):
     with pytest.raises(FenchelError, match=word):
         Problem(np.eye(2), MeanRisk(*arguments), 1.0)
+
+
+def test_a_certificate_of_small_data_waits_until_it_may_end_the_solve():
+    """Far from the target, for as many passes as take its time; near it, or of large data, it does not wait."""
+    for entries, patient, expected, waits in (
+        (1 << 13, True, 4.0, 64.0),
+        (1 << 15, True, 4.0, 16.0),
+        (1 << 15, True, 2.0, 0.0),
+        (1 << 15, True, math.inf, 0.0),
+        (1 << 24, True, 4.0, 1.0 / 32.0),
+    ):
+        schedule = Schedule(1000.0, patient, None, entries)
+        schedule.begin(0.0, after_one=False)
+        due = 4.0 * schedule.due + waits
+        assert schedule.is_early(due - 0.01, expected, 1.0, on_time=False)
+        assert not schedule.is_early(due, expected, 1.0, on_time=False)
+    impatient = Schedule(1000.0, False, None, 1 << 13)
+    impatient.begin(0.0, after_one=False)
+    assert not impatient.is_early(impatient.due, 4.0, 1.0, on_time=False)

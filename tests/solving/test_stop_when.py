@@ -59,6 +59,7 @@ def test_it_ends_at_the_rounding_floor_where_the_share_is_out_of_reach():
     assert solve(problem, stop_when=ProvedShare(T[:0])).status is Status.PREDICTIONS_PROVED
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(("k", "form"), [(2, "auto"), (3, "auto"), (3, "ovr")])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_classifiers(loss, k, form):

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse as sp
 
 from agreement import assert_certified
 from fenchel import Problem, Status, regularizers, solve
@@ -253,7 +254,7 @@ def test_no_intercept_is_searched_after_a_stop(solver, problem, monkeypatch):
 def test_a_step_over_blocks_is_short(risk):
     """It comes to no stop point in between: at most 2^22 products of entries of X with classes, 30 ms or so."""
     examples, features, classes = 4000, 300, 10
-    rows = np.random.default_rng(1).standard_normal((examples, features))
+    rows = sp.csr_array(np.random.default_rng(1).standard_normal((examples, features)))
     problem = Problem(rows, risk(np.arange(examples) % classes), LAM, intercept=True)
     solver = BlockCoordinate()
     passes = solver.step(solver.start(problem, None), Hint(None, 0.0, lambda: False))

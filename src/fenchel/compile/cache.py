@@ -42,15 +42,26 @@ _IMPORT = re.compile(r"^from fenchel\.((?:compile\.primitives|solvers)\.[\w.]+) 
 _KEEP_DAYS = 30
 
 
+@functools.cache
+def _shared() -> frozenset[Path]:
+    return frozenset(file for pattern in _SHARED for file in _PACKAGE.glob(pattern))
+
+
+@functools.cache
+def _content(file: Path) -> bytes:
+    """Of a source file, which several loops depend on."""
+    return file.read_bytes()
+
+
 def sources(path: Path) -> set[Path]:
     """The files that code compiled from the loops in ``path`` depends on."""
-    found = {file for pattern in _SHARED for file in _PACKAGE.glob(pattern)}
+    found = set(_shared())
     waiting = [path]
     while waiting:
         file = waiting.pop()
         if file not in found:
             found.add(file)
-            names = _IMPORT.findall(file.read_text(encoding="utf-8"))
+            names = _IMPORT.findall(_content(file).decode())
             waiting += [_PACKAGE / (name.replace(".", "/") + ".py") for name in names]
     return found
 
@@ -60,7 +71,7 @@ def source_hash(path: Path) -> str:
     """A hash of ``sources(path)``."""
     digest = hashlib.sha256()
     for file in sorted(sources(path)):
-        digest.update(os.path.relpath(file, _PACKAGE).encode() + b"\0" + file.read_bytes())
+        digest.update(os.path.relpath(file, _PACKAGE).encode() + b"\0" + _content(file))
     return digest.hexdigest()[:16]
 
 

@@ -101,8 +101,12 @@ class DenseDesign(Design):
 
     @cached_property
     def mean_square(self) -> float:
-        sample = self._values[:: max(1, self.shape[0] // SAMPLE)].astype(np.float64)
+        step = max(1, self.shape[0] // SAMPLE)
         with np.errstate(over="ignore", invalid="ignore"):
+            if step == 1 and self.shape[0]:
+                # certificates need the norms of all rows too
+                return float(np.mean(self.squared_row_norms))
+            sample = self._values[::step].astype(np.float64)
             return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
 
     def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ def check_storage(X: Any, name: str = "X") -> None:
         check = _CHECKS.get(X.format)
         if check is not None:
             check(X)
-    elif np.ma.is_masked(X):
+    elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise FenchelError(f"{name} is a masked array with masked entries; impute them or remove their rows")
 
 

@@ -33,6 +33,7 @@ from fenchel.estimators.regularization import as_regularizer, checked_positive, 
 from fenchel.estimators.seeds import seeds_of
 from fenchel.estimators.task import Task, set_fitted
 from fenchel.estimators.threads import in_threads
+from fenchel.estimators.together import solved_together
 from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
@@ -47,6 +48,9 @@ from fenchel.solving.loop import solve
 from fenchel.solving.solution import Solution, Status
 from fenchel.stopping import interrupts_set
 from fenchel.validation import check_bool, processors
+
+#: entries of X, and labels of one against the rest, up to which a fit may solve all outputs together (2 MB)
+_FEW_ENTRIES = 1 << 18
 
 #: problems are made when they are solved, so that the labels of many classes need not exist at once
 LazyProblem = Callable[[], Problem]
@@ -76,6 +80,15 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         """The problems that make up the fit, each made when it is called."""
         raise NotImplementedError
 
+    def problem_of_outputs(self, task: Task) -> Problem | None:
+        """One problem with an output for each of ``problems``, whose sum it is; None: each is solved by itself."""
+        return None
+
+    def _is_small(self, task: Task, outputs: int = 1) -> bool:
+        """Whether this many outputs may be solved together: few entries, a smooth loss and ridge."""
+        few = max(task.design.stored_entries, outputs * task.design.shape[0]) <= _FEW_ENTRIES
+        return few and task.design.kernel() is None and task.regularizer.is_ridge and self._loss().smooth
+
     def as_fitted(self, task: Task) -> Task:
         """The task with what the last fit chose: its problems are those of the certificates."""
         return task
@@ -91,12 +104,14 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         needed: int | None = None,
         later: int = 0,
         kept: int | None = None,
+        outputs: Problem | None = None,
     ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C, or once ``stop`` is set, every solve ends with its best model.
 
         Without a ``deadline`` the time limit begins now.  Problems after the first ``needed`` ones are not begun after
         Ctrl-C, and have no solution then.  Of the time, equal shares are left for ``later`` problems of another call.
-        Only the first ``kept`` problems have a checkpoint; None is all of them.
+        Only the first ``kept`` problems have a checkpoint; None is all of them.  ``outputs`` has an output for each of
+        the problems: those that can be solved together are.
         """
         stop = threading.Event() if stop is None else stop
         seeds = self._seeds(len(problems))
@@ -105,14 +120,22 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         workers = min(len(problems), threads)
         kept = len(problems) if kept is None else kept
         files = [*checked_targets(self.checkpoint, kept), *[None] * (len(problems) - kept)]
+        together: Sequence[Solution | None] = [None] * len(problems)
+        if outputs is not None and stop_when is None and all(start is None for start in warm):
+            if sketches is not None:
+                sketches.prepare(outputs)
+            together = solved_together(self, outputs, seeds, stop)
 
         def one(k: int) -> Solution | None:
             if needed is not None and k >= needed and stop.is_set():
                 return None
-            problem, watch = problems[k](), show(k)
+            watch, solution = show(k), together[k]
+            # its labels exist already where it is solved
+            known = None if solution is None else solution.path_certificate
+            problem = problems[k]() if known is None else known.problem
             if sketches is not None:
                 sketches.prepare(problem)
-            solution = solve(
+            solution = solution or solve(
                 problem,
                 self._solver_for(problem),
                 tol=self._target_gap(),
@@ -190,7 +213,8 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
             solutions = rounds(self, task, problems, warm, rule, deadline, stop)
         else:
             kept = None if self._why_unproved(task) else sketches
-            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule)
+            outputs = self.problem_of_outputs(task)
+            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule, outputs=outputs)
         return self._finish(task, solutions, rule)
 
     def _finish(self, task: Task, solutions: Sequence[Solution], rule: ProvedShare | None = None) -> Self:

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
@@ -65,6 +66,15 @@ class BaseLinearClassifier(BaseClassifier):
         if task.form == "ovo":
             return [partial(self._pair, task, a, b) for a, b in combinations(classes, 2)]
         return [partial(self._one_vs_rest, task, k) for k in classes]
+
+    def problem_of_outputs(self, task: Task) -> Problem | None:
+        binary = task.n_classes == 2
+        if (task.form != "ovr" and not binary) or not self._is_small(task, task.n_classes):
+            return None
+        if binary:
+            return self._one_vs_rest(task, 1)
+        labels = one_vs_rest(task.targets[:, None], np.arange(task.n_classes))
+        return self._problem(task, MeanRisk(self._loss(), labels, task.weights))
 
     def decision_function(self, X: Any) -> Floats:
         """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes plus confidences below one vote."""

@@ -50,8 +50,8 @@ def encode_labels(y: Array, sample_weight: Array | None, class_weight: Any, *, c
     return found
 
 
-def one_vs_rest(codes: Array, k: int) -> Floats:
-    """1 for the class k, -1 for the others."""
+def one_vs_rest(codes: Array, k: int | Array) -> Floats:
+    """1 for the class k, -1 for the others; codes (n, 1) have a column for each of several classes."""
     return np.where(codes == k, 1.0, -1.0)
 
 
@@ -62,7 +62,7 @@ def unknown_labels(y: Array, classes: Array) -> list[Any]:
 
 
 def _classes_with_weight(y: Array, weights: Array | None) -> Labels:
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = _classes_and_codes(y)
     if weights is None:
         return Labels(classes, codes, None)
     kept = np.unique(codes[weights > 0])
@@ -70,6 +70,21 @@ def _classes_with_weight(y: Array, weights: Array | None) -> Labels:
     index = np.zeros(len(classes), dtype=np.intp)
     index[kept] = np.arange(len(kept))
     return Labels(classes[kept], index[codes], weights)
+
+
+def _classes_and_codes(y: Array) -> tuple[Array, Array]:
+    """The sorted classes, and the index of each example's class."""
+    if y.dtype.kind in "iu":
+        least = y.min()
+        # as Python's integers, whose difference does not overflow
+        if int(y.max()) - int(least) < len(y):
+            # a table takes less time than sorting, which that of a small solve shows
+            places = (y - least if y.dtype.kind == "u" else y.astype(np.int64) - int(least)).astype(np.intp)
+            is_class, labels = np.zeros(len(y), dtype=bool), np.empty(len(y), dtype=y.dtype)
+            is_class[places], labels[places] = True, y
+            return labels[is_class], (np.cumsum(is_class) - 1)[places]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes
 
 
 def _class_weights(class_weight: Any, y: Array, labels: Labels) -> Floats:

@@ -59,6 +59,9 @@ class MeasureFits(MeasureFolds):
             found += [partial(self._fold, task, train, columns[at]) for at, train, _ in self._fold_parts(task)]
         return found
 
+    def problem_of_outputs(self, task: Task) -> None:
+        """None: the columns have measures or costs of their own."""
+
     def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
         count = len(self._problem_columns(task))
         last = np.isnan(vars(self).get("positive_weights_", np.full(len(self._columns(task)), np.nan)))

@@ -56,9 +56,10 @@ class Sketches:
             self._training_rows(problem)
 
     def _training_rows(self, problem: Problem) -> TrainingRows:
-        check_confined(problem)
         with self._lock:
             if self._rows is None:
+                # ``sketch`` checks each problem
+                check_confined(problem)
                 # ``solve`` raises if the numbers are too large
                 with np.errstate(over="ignore", invalid="ignore"):
                     self._rows = training_rows(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fenchel.estimators.task import Task, checked_targets, checked_weights, vali
 from fenchel.features import Features
 from fenchel.loading import of_package
 from fenchel.losses import Loss, as_loss
+from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solving.solution import Solution
 
@@ -43,7 +45,14 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         return self._task(X, weights, y=targets, targets=targets, sample_weight=weights, fitted=fitted)
 
     def problems(self, task: Task) -> list[LazyProblem]:
-        return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights))]
+        return [partial(self._of_targets, task)]
+
+    def problem_of_outputs(self, task: Task) -> Problem | None:
+        # several targets share one certificate
+        return self._of_targets(task) if task.targets.ndim == 1 and self._is_small(task) else None
+
+    def _of_targets(self, task: Task) -> Problem:
+        return self._problem(task, MeanRisk(self._loss(), task.targets, task.weights))
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)

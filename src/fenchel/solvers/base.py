@@ -7,7 +7,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,6 +109,14 @@ class Start:
     witness: Witness
     #: their path certificate, if one was computed for the same data
     path_certificate: PathCertificate | None = None
+
+
+class SolvedOutputs(NamedTuple):
+    """What a solver proposes for all outputs of a problem, and the data passes of each."""
+
+    model: Model
+    witness: Witness
+    passes: Sequence[float]
 
 
 def with_present_intercept(problem: Problem, model: Model, present: ArrayLike) -> Model:
@@ -247,6 +255,13 @@ class Solver(abc.ABC):
 
         ``problem.lam`` is not used.  The certificate takes the dual point of each from the risk at its scores.
         Proposals that do not meet ``tol`` are warm starts.
+        """
+        return None
+
+    def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
+        """Solve the outputs of a mean of losses, each as a problem of its own; None: ``step`` has to do it.
+
+        Each is solved until its expected gap is ``tol`` times its objective, or for ``max_iter`` data passes.
         """
         return None
 

@@ -37,7 +37,6 @@ row.  ``Solution.handovers`` and the log record this.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -47,72 +46,11 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Solver
+from fenchel.solvers.facts import FEW_CHAIN_WEIGHTS, Facts, facts_of
 from fenchel.solvers.interior_point_cost import predicted_passes
 from fenchel.solvers.named import SOLVERS
-from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton_cost import newton_passes
 from fenchel.validation import check_seed, did_you_mean, processors
-
-#: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
-_PROGRAM_ENTRIES = 1 << 19
-
-#: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings, and L-BFGS fewer
-#: than exponentiated gradient steps
-_FEW_CHAIN_WEIGHTS = 256
-#: curvature, and numbers of pairs of labels over those of tokens and labels, up to which such steps are tried
-_MOST_CHAIN_CURVATURE, _MOST_CHAIN_PAIRS = 100.0, 4.0
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The properties of a problem on which the table depends."""
-
-    examples: int
-    features: int
-    smooth: bool
-    tol: float
-    #: whether the risk is a joint one of several classes
-    joint: bool
-    #: whether the risk is not a sum over examples, so that only subgradients are available
-    subgradient_only: bool
-    #: whether the risk is a performance measure with a smoothing and a conjugate
-    smoothable: bool
-    #: mean squared norm of a row over lam n; C times the mean squared norm for an estimator
-    curvature: float
-    #: whether the regularizer is the l1 norm, which is not strongly convex
-    lasso: bool = False
-    #: whether the regularizer is a q-norm with q > 2, whose conjugate has unbounded curvature where weights are zero
-    steep: bool = False
-    #: whether the loss is a hard constraint
-    constraint: bool = False
-    #: whether the risk is a mean over queries of a loss of pairs
-    ranking: bool = False
-    #: whether it is a mean over queries of a bound on the NDCG
-    ndcg: bool = False
-    #: whether some directions of the weights are free
-    free: bool = False
-    #: whether the risk is one of labelled sequences
-    chains: bool = False
-    #: of such a risk, the pairs of labels of all sequences over the pairs of a token and a label
-    chain_pairs: float = 0.0
-
-    @property
-    def tall(self) -> bool:
-        """Whether there are few features, and at least twice as many rows."""
-        return self.features <= MOST_FEATURES and self.examples >= 2 * self.features
-
-    @property
-    def many_chain_weights(self) -> bool:
-        """Whether chains have many weights, no large curvature, and sequences that are not short for their labels."""
-        moderate = self.curvature <= _MOST_CHAIN_CURVATURE and self.chain_pairs <= _MOST_CHAIN_PAIRS
-        return self.features > _FEW_CHAIN_WEIGHTS and moderate
-
-    @property
-    def small_program(self) -> bool:
-        """Whether a mean of non-smooth losses has many features for its rows, and few entries."""
-        rough = not (self.smooth or self.joint or self.subgradient_only)
-        return rough and 2 * self.features >= self.examples and self.examples * self.features <= _PROGRAM_ENTRIES
-
 
 #: from the problem and the gap to reach
 NextCost = Callable[[Problem, float], float]
@@ -165,7 +103,7 @@ TABLE = (
     Row("labelled sequences, log-loss", lambda facts: facts.chains and facts.smooth, ("smoothing", "bundle")),
     Row(
         "labelled sequences, max-margin, few weights",
-        lambda facts: facts.chains and facts.features <= _FEW_CHAIN_WEIGHTS,
+        lambda facts: facts.chains and facts.features <= FEW_CHAIN_WEIGHTS,
         ("bundle", "frank_wolfe", "bundle"),
         200.0,
     ),
@@ -329,32 +267,3 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
     if isinstance(solver, Solver):
         return [Candidate(solver)]
     raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")
-
-
-def facts_of(problem: Problem, tol: float) -> Facts:
-    """Return the properties of a problem; costs less than one data pass."""
-    examples, features = problem.design.shape
-    # an example of weight zero is the same as a removed one
-    examples = int(np.count_nonzero(problem.risk.shares))
-    risk, regularizer, mean = problem.risk, problem.regularizer, problem.risk.separable()
-    joint = risk.multiclass() is not None
-    subgradient_only = mean is None and not joint
-    chains = risk.chains()
-    return Facts(
-        examples=examples,
-        features=features,
-        smooth=risk.smooth,
-        tol=tol,
-        joint=joint,
-        subgradient_only=subgradient_only,
-        smoothable=subgradient_only and risk.smoothable() is not None and risk.closed_form() is not None,
-        curvature=problem.design.mean_square / (problem.lam * examples),
-        ndcg=risk.ndcg() is not None,
-        ranking=risk.pairwise_ranking() is not None,
-        lasso=regularizer.l1_ratio == 1.0,
-        steep=regularizer.singular_hess,
-        constraint=mean is not None and mean.loss.constraint is not None,
-        free=regularizer.free_directions() is not None,
-        chains=chains is not None,
-        chain_pairs=0.0 if chains is None else chains.sequences.labels * chains.terms / chains.sequences.tokens,
-    )

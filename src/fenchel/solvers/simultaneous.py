@@ -197,11 +197,17 @@ class Simultaneous:
         squares = sum(block.square for block in blocks)
         # both are of sigma' times the changes
         overlap = square(first.change) / squares if squares > 0.0 else 0.0
-        gamma = min(1.0, self.sigma / overlap) if self.measures and overlap > 0.0 else 1.0
+        gamma, sigma = measured_step(self.sigma, overlap, self.count) if self.measures else (1.0, self.sigma)
         sums.add(first.change, gamma / self.sigma)
-        if self.measures and overlap > 0.0:
-            self.sigma = min(float(self.count), max(1.0, _MARGIN * overlap))
+        self.sigma = sigma
         return gamma
+
+
+def measured_step(sigma: float, overlap: float, count: int) -> tuple[float, float]:
+    """Return gamma for changes that were made with sigma' and have this overlap, and sigma' for the next ones."""
+    if overlap <= 0.0:
+        return 1.0, sigma
+    return min(1.0, sigma / overlap), min(float(count), max(1.0, _MARGIN * overlap))
 
 
 def _joined(part: Part, orders: list[Array], tallies: list[Tally]) -> Tally:

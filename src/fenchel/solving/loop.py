@@ -22,7 +22,7 @@ from fenchel.solving.run import Run, Stopping
 from fenchel.solving.schedule import Schedule
 from fenchel.solving.solution import Progress, Solution, Status
 from fenchel.stopping import interrupts_set
-from fenchel.validation import check_number, processors
+from fenchel.validation import check_limits, check_number, processors
 
 #: stored entries of X up to which a certificate is cheap, about a millisecond
 _CHEAP_ENTRIES = 1 << 17
@@ -118,8 +118,7 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")
-    check_number("tol", tol, least=0.0, finite=False)
-    check_number("max_iter", max_iter, least=0.0, finite=False)
+    check_limits(tol, max_iter)
     check_number("decay", decay, above=0.0, below=1.0, optional=True)
     check_number("certify_every", certify_every, above=0.0, optional=True)
     if warm_start is not None and not isinstance(warm_start, (Solution, Start)):
@@ -132,7 +131,8 @@ def solve(
     # what ends a solve with tol = 0 is the last certificates; callbacks and checkpoints see them
     seen = callback is not None or stop_when is not None or checkpoint is not None
     rare = not seen and (tol > 0.0 or problem.design.stored_entries > _CHEAP_ENTRIES)
-    schedule, interrupt = Schedule(max_iter, rare, certify_every), threading.Event()
+    schedule = Schedule(max_iter, rare, certify_every, problem.design.stored_entries)
+    interrupt = threading.Event()
 
     def must_stop() -> bool:
         return interrupt.is_set() or (stop_requested is not None and stop_requested())

@@ -18,6 +18,10 @@ _FIRST = 3.0
 _BLIND_GROWTH = 1.5
 #: factor of the due pass while the solver expects a larger gap than the target
 _POSTPONE = 4.0
+#: multiple of the target gap above which a certificate is not expected to end the solve
+_FAR = 3.0
+#: entries of X that a solver reads in the half millisecond of a small certificate, and the passes of that time at most
+_CERTIFICATE_ENTRIES, _MOST_WAITING = 1 << 19, 64.0
 #: ratio of data passes between two certificates of a solver that expects the target gap
 _RETRY = 1.1
 #: data passes; steps are fractions of a pass, whose sum differs from an integer by rounding
@@ -33,6 +37,8 @@ class Schedule:
     patient: bool
     #: the argument ``certify_every``
     every: float | None = None
+    #: the stored entries of X
+    entries: int = _CERTIFICATE_ENTRIES
     #: the earliest and the latest data pass of the next certificate
     first: float = 0.0
     due: float = 0.0
@@ -55,7 +61,16 @@ class Schedule:
             return passes < self.due
         if expected_gap <= target_gap:
             return passes < self.first
-        return passes < (_POSTPONE * self.due if self.patient or math.isinf(expected_gap) else self.due)
+        if not self.patient and not math.isinf(expected_gap):
+            return passes < self.due
+        # on small data many passes take less time than a certificate that proves too little
+        far = math.isfinite(expected_gap) and expected_gap > _FAR * target_gap
+        return passes < _POSTPONE * self.due + (self._waiting if far else 0.0)
+
+    @property
+    def _waiting(self) -> float:
+        """The data passes that take as long as a certificate of small data."""
+        return min(_MOST_WAITING, _CERTIFICATE_ENTRIES / max(1, self.entries))
 
     def passes_left(self, passes: float, *, on_time: bool) -> float:
         """The data passes that a solver may use before its next certificate, one at least."""

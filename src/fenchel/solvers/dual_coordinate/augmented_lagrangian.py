@@ -3,14 +3,15 @@ r"""The augmented Lagrangian of Zhang (2002): Appendix D, Algorithms 2 and 3, eq
 Free directions.  The equality :math:`Cv = b` of ``FreeDirections``, with that of a free intercept, gets multipliers s
 and a quadratic term,
 
-.. math:: \bar h_{s,\mu}(v) = \tfrac12\|v\|^2 + s\cdot(Cv - b) + \tfrac{\lambda n}{2\mu}\|Cv - b\|^2:
+.. math:: \bar h_{s,\mu}(v) = \bar h(v) + s\cdot(Cv - b) + \tfrac{\lambda n}{2\mu}\|Cv - b\|^2:
 
 - Algorithm 3: after every epoch :math:`s \leftarrow s + \eta\tfrac{\lambda n}{\mu}(Cv - b)`;
 - Algorithm 2 (``exactly=True``): solved for the present s first; then s moves with :math:`\eta = 1` if the largest
   entry of Cv - b has fallen to half of what it was, else :math:`\mu` becomes a fourth.
 
-The directions are mixed and the rows centred first, which changes neither the problem nor the algorithms
-(``solvers.free_directions``); ``mu=None`` then chooses a tenth of the mean squared length of the centred rows for
+where :math:`\bar h` is half the squared norm, or the conjugate of another base (``free_mirror``); quadratic forms are
+whitened first.  The directions are mixed and, for ridge, the rows centred, which changes neither the problem nor the
+algorithms (``free_directions``); ``mu=None`` then chooses a tenth of the mean squared length of the centred rows for
 :math:`\lambda n/\mu`, and ``eta=None`` is 1, as in ``dual_coordinate``.
 
 A free intercept alone.
@@ -43,17 +44,22 @@ s                      ``intercept[CENTRE]``
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fenchel.problem import Problem
+from fenchel.regularizers import L2
 from fenchel.solvers.base import Need, Warm
 from fenchel.solvers.dual_coordinate.free_directions import FreeState
+from fenchel.solvers.dual_coordinate.free_mirror import FreeMirrorState
 from fenchel.solvers.dual_coordinate.loop import SUM
+from fenchel.solvers.dual_coordinate.requirements import NEEDS
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
 from fenchel.solvers.dual_coordinate.state import OutputState, State
+from fenchel.solvers.feasibility import Repair
+from fenchel.solvers.whitening import whitened
 from fenchel.validation import check_bool, check_number
 
 #: Algorithm 2 solves for a multiplier until violations are this share of what the quadratic term adds to a score, and
@@ -65,6 +71,27 @@ _INNER_EPOCHS = 100
 
 def _has_free_directions(problem: Problem) -> bool:
     return problem.regularizer.free_directions() is not None
+
+
+def _steps_as_ridge(problem: Problem) -> bool:
+    """Whether the base of the free directions is ridge, or a quadratic form, which is ridge in other coordinates."""
+    base = problem.free_directions.base
+    return base.is_ridge or base.quadratic_form() is not None
+
+
+def _of_base(need: Need) -> Need:
+    """The need of the problem with the base of its free directions alone, if it has some."""
+
+    def relaxed(problem: Problem) -> Problem:
+        base = L2() if _steps_as_ridge(problem) else problem.free_directions.base
+        return replace(problem, regularizer=base)
+
+    def sentence(problem: Problem) -> str:
+        return f"{need.refusal(relaxed(problem))} as the base of free directions"
+
+    return Need(lambda problem: need.met(relaxed(problem)), sentence).unless(
+        lambda problem: not _has_free_directions(problem)
+    )
 
 
 @dataclass(frozen=True)
@@ -148,21 +175,25 @@ class AugmentedLagrangian(DualCoordinate):
                 "requires a free intercept or free directions",
             ),
             *(need.unless(_has_free_directions) for need in super().needs),
-            Need(
-                lambda problem: problem.mean_risk.loss.constraint is None and problem.mean_risk.loss.bounded_below,
-                lambda problem: f"does not support the loss {problem.mean_risk.loss.name!r} with free directions",
-            ).unless(lambda problem: not _has_free_directions(problem)),
+            # what the steps require of the problem without its equalities; of quadratic forms, of ridge
+            *(_of_base(need) for need in NEEDS),
             Need(
                 lambda problem: self.rule in ("auto", "exact"),
-                f"requires rule='auto' or 'exact' with free directions, got rule={self.rule!r}",
-            ).unless(lambda problem: not _has_free_directions(problem)),
+                f"requires rule='auto' or 'exact' with free directions and ridge, got rule={self.rule!r}",
+            ).unless(lambda problem: not _has_free_directions(problem) or not _steps_as_ridge(problem)),
         )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         if not _has_free_directions(problem):
             return super().start(problem, warm)
         weight = None if self.mu is None else self._first_constant(problem, None)
-        return FreeState.of(problem, warm, self.seed or 0, weight, self.stretch)
+        if not _steps_as_ridge(problem):
+            return FreeMirrorState.begun(problem, warm, self, weight)
+        plain, warm, root = whitened(problem, warm, diagonal=True)
+        state = FreeState.of(plain, warm, self.seed or 0, weight, self.stretch, root)
+        # models are those of the problem as it was given
+        state.repair = Repair(problem)
+        return state
 
     def _first_constant(self, problem: Problem, norms: Any) -> float:
         return problem.lam * np.count_nonzero(problem.risk.shares) / (1.0 if self.mu is None else self.mu)
@@ -172,6 +203,8 @@ class AugmentedLagrangian(DualCoordinate):
         free = _has_free_directions(state.problem)
         if not self.exactly:
             state.move_centre(output, (1.0 if free else 0.1) if self.eta is None else self.eta)
+            if self.mu is None:
+                state.adapt_constant(output)
             return
         residual = output.intercept[SUM]
         largest = float(np.max(np.abs(residual), initial=0.0))

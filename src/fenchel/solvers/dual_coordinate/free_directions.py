@@ -35,13 +35,14 @@ from fenchel.solvers.curvature import check_curvatures, squared_distances, squar
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, OFFSET, SCALE, SUM
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 from fenchel.solvers.shrinking import random_state
+from fenchel.solvers.whitening import in_features
 
 #: a column of Z is a combination of others if its distance from their span is below this share of its length
 _DEPENDENT = 1e-9
 #: kappa, the weight of the quadratic term, as a share of the mean squared norm of the centred rows
-_WEIGHT = 0.1
+WEIGHT = 0.1
 #: kappa is at least this many times lam, where little or nothing is regularized
-_PROXIMAL = 10.0
+PROXIMAL = 10.0
 #: an equality holds if its residual is this share of the sum of the sizes of its terms (rounding)
 _RESIDUAL_ROUNDING = 1e-13
 
@@ -55,17 +56,25 @@ class FreeState(State):
     target: Floats
 
     @classmethod
-    def of(cls, problem: Problem, warm: Warm | None, seed: int, weight: float | None, stretch: float) -> FreeState:
+    def of(
+        cls,
+        problem: Problem,
+        warm: Warm | None,
+        seed: int,
+        weight: float | None,
+        stretch: float,
+        root: Floats | None = None,
+    ) -> FreeState:
         """Begin at a warm start or at zero; without a ``weight`` one is chosen as ``dual_coordinate`` does."""
         shares, norms = problem.risk.shares, squared_norms(problem)
-        sides, mixing, target = _mixed(problem)
+        sides, mixing, target = mixed(problem)
         means = problem.design.adjoint(shares[:, None] * sides).reshape(-1, problem.design.shape[1])
         projections = problem.design.scores(means).reshape(len(shares), -1)
         inner = sides @ (means @ means.T)
         terms = norms + np.einsum("ij,ij->i", sides, inner)
         norms = squared_distances(terms, np.einsum("ij,ij->i", sides, projections))
         if weight is None:
-            weight = max(_WEIGHT * float(shares @ norms), _PROXIMAL * problem.lam)
+            weight = max(WEIGHT * float(shares @ norms), PROXIMAL * problem.lam)
         state = cls(
             problem=problem,
             rows=problem.design.rows(),
@@ -77,10 +86,11 @@ class FreeState(State):
             mixing=mixing,
             target=target,
             side_norms=np.einsum("ij,ij->i", sides, sides),
+            root=root,
         )
         curvatures = norms + weight * state.side_norms
         check_curvatures(problem, curvatures)
-        thetas, models = _first(problem, warm)
+        thetas, models = first(problem, warm)
         for theta, label, model in zip(thetas, np.atleast_2d(problem.mean_risk.labels.T), models, strict=True):
             v, intercept = np.zeros(problem.design.shape[1]), np.zeros((3, len(target)))
             output = state.new_output(label, theta, v, intercept, weight)
@@ -88,12 +98,13 @@ class FreeState(State):
             state.refresh(output)
             if model is not None:
                 # B s reproduces the scores of the model in the free directions
-                wanted = sides.T @ (shares * state._free_scores(model))
+                wanted = sides.T @ (shares * state.free_scores(model))
                 output.intercept[CENTRE] = wanted + means @ state.centred(output)
                 state.refresh(output)
         return state
 
-    def _free_scores(self, model: tuple[Array, float]) -> Floats:
+    def free_scores(self, model: tuple[Array, float]) -> Floats:
+        """The scores of the part of a model in the free directions."""
         weights, intercept = model
         regularizer = self.problem.free_directions
         part = regularizer.directions.T @ regularizer.multipliers(weights - regularizer.origin)
@@ -123,17 +134,22 @@ class FreeState(State):
         problem, weights = self.problem, []
         regularizer = problem.free_directions
         for output in self.outputs:
-            sigma = self.mixing @ (output.intercept[OFFSET] + output.constant * output.intercept[SUM])
-            unregularized = regularizer.directions.T @ sigma[: len(regularizer.prices)]
-            weights.append(self.centred(output) + np.asarray(unregularized))
+            regularized, multipliers = self.parts(output)
+            unregularized = regularizer.directions.T @ (self.mixing @ multipliers)[: len(regularizer.prices)]
+            weights.append(regularized + np.asarray(unregularized))
         intercept = None if problem.intercept else problem.no_intercept()
-        return Model(np.stack(weights).reshape(problem.weights_shape), intercept), Witness(self.theta())
+        found = in_features(np.stack(weights).reshape(problem.weights_shape), self.root)
+        return self.repair(Model(found, intercept), Witness(self.theta()))
+
+    def parts(self, output: OutputState) -> tuple[Floats, Floats]:
+        """The weights without their part in the free directions, and that part in the mixed directions."""
+        return self.centred(output), output.intercept[OFFSET] + output.constant * output.intercept[SUM]
 
     def dual_square(self, theta: Array) -> float:
         return 0.5 * self.problem.lam * sum(float(np.sum(self.centred(output) ** 2)) for output in self.outputs)
 
 
-def _mixed(problem: Problem) -> tuple[Floats, Floats, Floats]:
+def mixed(problem: Problem) -> tuple[Floats, Floats, Floats]:
     """B, T and b in the mixed directions."""
     regularizer, root = problem.free_directions, np.sqrt(problem.risk.shares)
     sparse = sp.issparse(regularizer.directions)
@@ -152,7 +168,7 @@ def _mixed(problem: Problem) -> tuple[Floats, Floats, Floats]:
     return sides @ mixing, mixing, mixing.T @ target
 
 
-def _first(problem: Problem, warm: Warm | None) -> tuple[Array, list[tuple[Array, float] | None]]:
+def first(problem: Problem, warm: Warm | None) -> tuple[Array, list[tuple[Array, float] | None]]:
     """The dual point and the models to start from, output by output."""
     count = problem.risk.outputs or 1
     theta, models = np.zeros((count, problem.design.shape[0])), [None] * count

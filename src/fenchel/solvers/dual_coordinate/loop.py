@@ -135,6 +135,31 @@ def move_intercept(state: Any, projection: Any, i: Any, step: float) -> None:
 
 
 @helper
+def intercept_along(state: Any, projection: Any, spread: float, i: Any) -> tuple[float, float]:
+    """The intercept, or the part of free directions, of example i where rows are not centred, and its growth.
+
+    The score grows by that much where v moves by x_i.
+    """
+    if state.ndim == 1:
+        return state[CENTRE] + spread * state[SUM], spread
+    total, square = 0.0, 0.0
+    for k in range(np.uint64(state.shape[1])):
+        total += projection[i, k] * (state[CENTRE, k] + spread * state[SUM, k])
+        square += projection[i, k] * projection[i, k]
+    return total, spread * square
+
+
+@helper
+def move_sums(state: Any, projection: Any, i: Any, step: float) -> None:
+    """Update S, or e, after v has moved by step times x_i."""
+    if state.ndim == 1:
+        state[SUM] += step
+    else:
+        for k in range(np.uint64(state.shape[1])):
+            state[SUM, k] += step * projection[i, k]
+
+
+@helper
 def _dot_weights(regularizer: Any, rows: Any, i: Any, v: Any) -> float:
     """x_i . w for the weights w = grad Omega*(v)."""
     total = 0.0

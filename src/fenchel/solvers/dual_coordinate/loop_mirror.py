@@ -29,6 +29,9 @@ S, s               ``intercept.state``           as in ``loop``; b = s + B^2 S
 =================  ============================  ==============================================================
 
 In ``table`` the column CURVATURE holds the slope of the secant.
+
+Free directions, Algorithm 3: with B_i of the example in them, e, s and kappa as in ``loop``, the score has
+:math:`B_i\cdot(s + \kappa e)` in the place of b, and :math:`\kappa\|B_i\|^2` in that of :math:`B^2`.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ from fenchel.compile.dispatch import (
 )
 from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.epoch import begin, keep
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, SCALE, SUM
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE, intercept_along, move_sums
 
 #: columns of ``Mirror.terms``
 GRAD, VALUE = range(2)
@@ -260,7 +263,7 @@ def epoch_mirror(
     """One part of an epoch of Algorithm 1; returns its ``Tally``."""
     order, threshold, stop = part.order, part.threshold, np.uint64(part.end)
     remaining, violation, changes, gap = begin(part)
-    state, constant = intercept.state, intercept.spread
+    state, projection, spread = intercept
     terms, running, features, entries_moved = mirror.terms, mirror.running, len(mirror.v), 0
     for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
@@ -273,7 +276,7 @@ def epoch_mirror(
             j = row_column(rows, i, k)
             dot += row_entry(rows, i, k) * terms[j, GRAD]
             own += terms[j, VALUE]
-        b = state[CENTRE] + constant * state[SUM]
+        b, constant = intercept_along(state, projection, spread, i)
         score = outer_grad(regularizer, running[TOTAL], running[FRAME]) * dot + b
         margin = kkt_margin(loss, label, old, score)
         if margin > threshold:
@@ -293,7 +296,7 @@ def epoch_mirror(
             continue
         # update v and alpha
         accept(rows, i, scale * (new - old), mirror)
-        state[SUM] += scale * (new - old)
+        move_sums(state, projection, i, scale * (new - old))
         table[i, ALPHA] = new
         changes += 1
         if coupled(regularizer):

@@ -76,7 +76,8 @@ class MirrorState:
 
     def begin(self, state: State, output: OutputState) -> None:
         """Take v from the rows as they are to the centred ones, and compute the terms of the mirror map."""
-        output.v -= output.intercept[SUM] * self.mean
+        if np.any(self.mean):
+            output.v -= output.intercept[SUM] * self.mean
         self._rebuild(state)
 
     @property
@@ -86,7 +87,8 @@ class MirrorState:
 
     def epoch(self, state: State, output: OutputState, part: Part) -> Tally:
         """One part of an epoch of this output."""
-        intercept = Intercept(output.intercept, _NOT_CENTRED, output.constant)
+        projection = _NOT_CENTRED if output.intercept.ndim == 1 else state.projection
+        intercept = Intercept(output.intercept, projection, output.constant)
         data = (self.rows, state.loss, state.regularizer, output.table)
         return Tally(*epoch_mirror(*data, self.mirror, intercept, self.rule, part))
 

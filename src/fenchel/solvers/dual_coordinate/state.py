@@ -187,6 +187,9 @@ class State:
         if output.mirror is None:
             output.table[:, CURVATURE] += output.table[:, SCALE] * growth * self.side_norms / stretch
 
+    def adapt_constant(self, output: OutputState) -> None:
+        """Choose kappa again, where steps meet other curvatures than the first ones."""
+
     def residual_rounding(self, output: OutputState) -> float:
         """The size of |S| that rounding alone may make."""
         return 0.0

@@ -37,6 +37,13 @@ _FEW_FEATURES, _FEW_ENTRIES = 64, 1 << 18
 _LITTLE_WORK = 1 << 21
 
 
+def is_small(problem: Problem, rows: int) -> bool:
+    """Whether ``newton_steps`` makes the steps for this many rows of a problem."""
+    features = problem.design.shape[1]
+    few = features <= _FEW_FEATURES and rows * features <= _FEW_ENTRIES and problem.regularizer.is_ridge
+    return few and (problem.risk.smooth or rows * features**2 <= _LITTLE_WORK)
+
+
 class RowSample:
     """Rows of a problem, with one score for each or one for each class."""
 
@@ -64,9 +71,7 @@ class Sample(RowSample):
     def small(self) -> Small | None:
         """The arrays of ``newton_steps``, or None if the problem is not small."""
         problem, features = self.problem, self.features
-        few = features <= _FEW_FEATURES and len(self.selected) * features <= _FEW_ENTRIES
-        few = few and (problem.risk.smooth or len(self.selected) * features**2 <= _LITTLE_WORK)
-        if not few or self.parts.count > 1 or not problem.regularizer.is_ridge:
+        if not is_small(problem, len(self.selected)) or self.parts.count > 1:
             return None
         examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change
         state = np.empty(features), np.empty(features), np.empty(NUMBERS), np.empty((features + 3, features + 1))
@@ -75,7 +80,16 @@ class Sample(RowSample):
     def _dense(self) -> Floats:
         """The rows as an array in float64 and C order."""
         blocks = self.design.blocks(self.selected, len(self.selected))
-        rows = self.design.scores(np.eye(self.features))[self.selected] if blocks is None else next(blocks)[1]
+        if blocks is not None:
+            rows = next(blocks)[1]
+        elif len(self.selected) == self.design.shape[0]:
+            rows = self.design.scores(np.eye(self.features))[self.selected]
+        else:
+            # the other rows may be many, and their scores as an array larger than X
+            columns = np.empty((self.features, len(self.selected)))
+            for unit, column in zip(np.eye(self.features), columns, strict=True):
+                self.multiply(unit, 0.0, column)
+            rows = columns.T
         rows = np.ascontiguousarray(rows).view()
         rows.setflags(write=False)
         return rows

@@ -97,6 +97,11 @@ class Iterate(abc.ABC):
             return False
         return gap <= OBJECTIVE_ROUNDING * (self.objective + offset)
 
+    @property
+    def is_solved(self) -> bool:
+        """Whether the sample is solved up to rounding errors."""
+        return self.is_rounding(self.gap)
+
 
 @dataclass
 class State:
@@ -188,7 +193,7 @@ class SampledNewton(Solver):
         progress = gap < self.progress * output.best_gap
         output.steps_without_progress = 0 if progress else output.steps_without_progress + output.steps
         output.best_gap = min(output.best_gap, gap)
-        if output.steps_without_progress >= self.max_steps_without_progress or output.is_rounding(gap):
+        if output.steps_without_progress >= self.max_steps_without_progress or output.is_solved:
             output.stalled = True
         if output.stalled and not state.uses_all_rows(output):
             # the sample is solved, not the problem

@@ -40,22 +40,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from fenchel.arrays import Array
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need, Warm, with_present_intercept
+from fenchel.solvers.base import Hint, Need, SolvedOutputs, Warm, with_present_intercept
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, MU_FACTOR
-from fenchel.solvers.newton.sample import Sample
+from fenchel.solvers.newton.sample import Sample, is_small
 from fenchel.solvers.newton.sampling import SampledNewton, State
 from fenchel.solvers.newton.step import OutputState
 from fenchel.solvers.threads import pool_of
 from fenchel.validation import check_bool, check_seed, processors
 
+#: rows that are read at most where max_iter is infinite
+_MOST_ROWS = 2**53
 #: largest absolute mean of labels -1 and 1 for which that mean is near the best intercept
 _MIXED = 0.98
 
@@ -157,10 +161,11 @@ class Newton(SampledNewton):
         mean = problem.mean_risk
         if not np.any(weights):
             if mean.smooth and mean.loss.task == "classification":
-                # the minimizers of the squared hinge and of the logistic loss, and near that of another one
                 mixture = float(sample.shares @ sample.labels)
                 if abs(mixture) <= _MIXED:
-                    return mixture if mean.loss.piecewise_quadratic() is not None else 2.0 * math.atanh(mixture)
+                    known = mean.loss.constant_intercept(mixture)
+                    # the Huberized hinge has one near that of the squared hinge
+                    return mixture if known is None else known
             return float(np.atleast_1d(problem.risk.constant_intercept)[k])
         labels = np.atleast_2d(mean.labels.T)[k]
         return float(mean.loss.best_intercept(problem.design.scores(weights), labels, mean.shares))
@@ -193,6 +198,33 @@ class Newton(SampledNewton):
             output.predicted_decrease = np.inf
             rows_read += output.update_dual_point()
         return rows_read + output.newton_step(state.random)
+
+    def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
+        rows = problem.design.shape[0]
+        if not problem.risk.smooth or not is_small(problem, rows):
+            return None
+        state = self.start(problem, None)
+        if not all(state.uses_all_rows(output) and output.sample.small is not None for output in state.outputs):
+            return None
+        scales = [one.risk.value_at_zero for one in problem.outputs_apart]
+        most = int(min(max_iter * rows, _MOST_ROWS))
+        solve, pool = partial(self._solve_output, tol=tol, most=most), pool_of(self.n_jobs)
+        read = list((map if pool is None else pool.map)(solve, state.outputs, scales))
+        return SolvedOutputs(*self.propose(state), [count / rows for count in read])
+
+    def _solve_output(self, output: OutputState, scale: float, tol: float, most: int) -> int:
+        """Make steps until the gap is tol times the objective, which is at most ``scale``; return the rows read."""
+        target, read = tol * scale, 0
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            while read < most:
+                found = output.small_steps(target, self.max_steps_without_progress, most - read)
+                read, gap = read + found, output.gap
+                if not found or gap <= OBJECTIVE_ROUNDING * scale:
+                    break
+                target = tol * min(scale, abs(output.objective))
+                if gap <= target:
+                    break
+        return read
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.numerics.line_search import line_search
 from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
@@ -54,6 +55,18 @@ class OutputState(Iterate):
         gap = self.risk_gap + self.regularizer_gap
         # the last term estimates the dual objective that a correction of theta to sum zero costs
         return gap + abs(self.theta_sum) * (1.0 + abs(self.intercept)) if self.problem.intercept else gap
+
+    @property
+    def is_solved(self) -> bool:
+        if super().is_solved:
+            return True
+        gap = self.risk_gap + self.regularizer_gap
+        if self.mu == 0.0 or gap > CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero:
+            return False
+        # theta is the scores over mu, up to constants, so that its sum has their rounding errors over mu: a step that
+        # follows these only moves the weights across a kink, and a smaller mu makes more of them
+        size = float(self.sample.shares @ np.abs(self.sample.scores))
+        return abs(self.theta_sum) <= OBJECTIVE_ROUNDING * size / self.mu and self.is_rounding(gap, size)
 
     @property
     def gap_in_reach(self) -> float:
