@@ -67,7 +67,7 @@ def _load(name: str) -> tuple[Any, Any]:
 def _measured(matrix: Any, classes: Any, risk: str, C: float, tol: float, passes: float) -> Cell:
     from fenchel import Problem, solve
     from fenchel.risks import MULTICLASS
-    from fenchel.solvers.choose import facts_of
+    from fenchel.solvers.facts import facts_of
 
     problem = Problem(matrix, MULTICLASS[risk](classes), 1.0 / (C * len(classes)), intercept=True)
     times = {}

@@ -33,7 +33,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    examples = 60 if config.getoption("full_products") else 12
+    examples = 60 if config.getoption("full_products") else 8
     settings.register_profile(
         "fenchel",
         derandomize=True,
@@ -97,11 +97,11 @@ def shared_file(name):
 
 @pytest.fixture(scope="session")
 def portion(request):
-    """A function from a number of random problems to the number that is tried: a fifth without ``--full-products``.
+    """A function from a number of random problems to the number that is tried: an eighth without ``--full-products``.
 
     A second argument says which part is tried, for expensive ones: 10 is a tenth.
     """
-    return lambda count, part=5: count if request.config.getoption("full_products") else -(-count // part)
+    return lambda count, part=8: count if request.config.getoption("full_products") else -(-count // part)
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,22 @@
 
 A loop over dense rows and the same loop over sparse rows are two compilations of a second or more, and so are those of
 each loss.  Without ``--full-products``, small dense data go to the loops of sparse rows, every entry stored, except in
-the fit that most users see first (hinge loss, ridge); and Newton steps for some losses, few and short, are in plain
-Python.  What a loop computes is the same; ``make test-all`` compiles every kind for itself.
+the fit that most users see first (hinge loss, ridge); and kinds of loops that the tests call seldom, on little data,
+are in plain Python: compiling one takes a second to five, and all its calls together less.  What a loop computes is
+the same; ``make test-all`` compiles every kind for itself.
 """
 
 import functools
 
 import numpy as np
 
+from fenchel.compile.primitives.example_sums import (
+    add_adjoint,
+    multiply,
+    sum_average_hess,
+    sum_derivatives,
+    sum_dual_points,
+)
 from fenchel.compile.primitives.row_norms import squared_norms
 from fenchel.designs.rows import CSRRows, DenseRows
 from fenchel.losses.compiled_margin import CompiledHinge
@@ -18,10 +26,13 @@ from fenchel.solvers.block_coordinate.loop import epoch_blocks
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
 from fenchel.solvers.dual_coordinate.loop import epoch
 from fenchel.solvers.dual_coordinate.loop_mirror import epoch_mirror
+from fenchel.solvers.dual_coordinate.loop_online import online_epoch
 from fenchel.solvers.exponentiated_gradient.loop import visits as gradient_visits
 from fenchel.solvers.frank_wolfe.loop import visits
 from fenchel.solvers.l1.loop import descend, moments
+from fenchel.solvers.l1.loop_gram import descend_path
 from fenchel.solvers.newton.loop_small import newton_steps
+from fenchel.solvers.reference.loop_pegasos import pegasos_steps
 from fenchel.solvers.reference.loop_symmetric_sweep import half_sweep
 
 #: loops that take small dense data as sparse rows
@@ -30,10 +41,25 @@ OF_SPARSE_ROWS = {
     half_sweep,
 }
 #: the number of entries up to which data are small
-FEW_ENTRIES = 1 << 16
-#: losses whose Newton steps are in plain Python
-SELDOM = ("CompiledExponential", "CompiledMargin", "CompiledPower")
-#: operations of a Hessian, up to which plain Python is quicker than the compiler
+FEW_ENTRIES = 1 << 17
+#: loops that are in plain Python on little data, each with the classes among its arguments for which it is (None: all)
+SELDOM = {
+    newton_steps: {"CompiledExponential", "CompiledMargin", "CompiledPower"},
+    epoch: {"ScaledRows", "CompiledPower", "CompiledCost", "CompiledNegativeLog"},
+    epoch_mirror: {"CompiledDiagonal", "CompiledLogistic", "CSRRows"},
+    online_epoch: None,
+    descend_path: None,
+    pegasos_steps: {"CSRRows"},
+    sum_average_hess: {"CompiledPower", "CompiledMargin", "CompiledLogistic"},
+    sum_derivatives: {"CompiledExponential", "CompiledPower"},
+    sum_dual_points: {"CompiledExponential", "CompiledPower"},
+    multiply: {"ScaledRows"},
+    add_adjoint: {"ScaledRows"},
+    squared_norms: {"ScaledRows"},
+}
+#: numbers in all arrays of a call, up to which plain Python is quicker than the compiler
+LITTLE_DATA = 4_000
+#: the same in operations of a Hessian, for Newton steps
 LITTLE_WORK = 20_000
 
 
@@ -57,16 +83,35 @@ def sparse_rows(rows):
     return CSRRows(values.reshape(-1), *_places(*values.shape))
 
 
+def numbers_in(arguments):
+    """How many numbers the arrays among these arguments, and in their fields, hold."""
+    return sum(
+        one.size if isinstance(one, np.ndarray) else numbers_in(one) if isinstance(one, tuple) else 0
+        for one in arguments
+    )
+
+
+def in_plain_python(self, arguments):
+    """Whether a loop is called seldom with such arguments, and does little with them."""
+    if self not in SELDOM:
+        return False
+    classes = SELDOM[self]
+    if classes is not None and classes.isdisjoint(type(one).__name__ for one in arguments):
+        return False
+    if self is newton_steps:
+        rows, features = arguments[1].X.shape
+        return rows * features**2 <= LITTLE_WORK
+    return numbers_in(arguments) <= LITTLE_DATA
+
+
 def quickly(call):
     """``Loop.__call__`` for a plain run."""
 
     def called(self, *arguments):
-        if self is newton_steps and type(arguments[0]).__name__ in SELDOM:
-            rows, features = arguments[1].X.shape
-            if rows * features**2 <= LITTLE_WORK:
-                return self._function(*arguments)
         if self in OF_SPARSE_ROWS and not {CompiledHinge, CompiledL2} <= set(map(type, arguments)):
-            arguments = map(sparse_rows, arguments)
+            arguments = tuple(map(sparse_rows, arguments))
+        if in_plain_python(self, arguments):
+            return self._function(*arguments)
         return call(self, *arguments)
 
     return called

@@ -55,13 +55,14 @@ def conic_optimum(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
     return w, b, float(primal(loss_name, X, y, c, lam, w, b, l1_ratio))
 
 
-def conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
-    """(w, b) from Clarabel, an interior-point method for cones."""
+def conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio=0.0, free=()):
+    """(w, b) from Clarabel, an interior-point method for cones; the weights of the features ``free`` cost nothing."""
     n, d = X.shape
     bias = np.full((n, 1), 1.0 if intercept else 0.0)
     A, rhs, cones, extra_cost, extra_quadratic = conic_rows(loss_name, np.hstack([X, bias]), y, c)
     cost = np.concatenate([np.zeros(d + 1), extra_cost])
     quadratic = np.concatenate([np.full(d, lam * (1 - l1_ratio)), [0.0], extra_quadratic])
+    quadratic[list(free)] = 0.0
     if not intercept:
         # fix the unused intercept at zero
         fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, A.shape[1]))
@@ -71,7 +72,9 @@ def conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
         w, t = sp.eye(d, A.shape[1]), sp.identity(d)
         A = sp.vstack([sp.hstack([A, sp.csc_matrix((A.shape[0], d))]), sp.hstack([w, -t]), sp.hstack([-w, -t])])
         rhs, cones = np.append(rhs, np.zeros(2 * d)), [*cones, clarabel.NonnegativeConeT(2 * d)]
-        cost, quadratic = np.append(cost, np.full(d, lam * l1_ratio)), np.append(quadratic, np.zeros(d))
+        prices = np.full(d, lam * l1_ratio)
+        prices[list(free)] = 0.0
+        cost, quadratic = np.append(cost, prices), np.append(quadratic, np.zeros(d))
     x = _solved(quadratic, cost, A, rhs, cones)
     return x[:d], x[d]
 

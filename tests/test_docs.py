@@ -158,6 +158,7 @@ def test_the_page_on_sequences_runs(run_page):
     assert scope["model"].summary() + "\n" == table
 
 
+@pytest.mark.thorough
 def test_the_page_on_reports_runs(capsys, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot", reason="reports need the plot extra")
     plt.switch_backend("Agg")

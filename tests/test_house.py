@@ -4,6 +4,7 @@
 """
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,17 @@ CONCRETE = {
 PROBING = {"regularizers/quadratic_form.py"}
 
 
+@functools.cache
+def nodes(path):
+    """All nodes of a file's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def calls(path, name):
     """The calls of a builtin in a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return [
         node
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
     ]
 
@@ -47,8 +53,7 @@ def test_no_concrete_class_is_asked_for_outside_its_room(path):
     for call in calls(path, "isinstance"):
         foreign = {name for name in names_in(call.args[1]) if CONCRETE.get(name, room) != room}
         assert not foreign, f"{path.name}:{call.lineno} asks for {foreign}: use a typed accessor of the base class"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.ExceptHandler) and node.type is not None:
             # a damaged model file may hold anything
             guesses = "AttributeError" in names_in(node.type) and path.name != "model_file.py"

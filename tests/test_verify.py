@@ -48,6 +48,7 @@ def solved(problem, tol):
     return certificate.primal, certificate.gap
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize(("loss", "kind"), [("hinge", 3), ("logistic", 7), ("logistic", 0)])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])

@@ -49,6 +49,11 @@ class Liblinear(Contender):
         self.weights = np.ctypeslib.as_array(model.w, (model.nr_feature,)) * sign
         self.stopped = self._limit(b"".join(self._printed))
 
+    @property
+    def passes(self) -> int:
+        """The passes over the data of the last run, as it printed them."""
+        return int(b"".join(self._printed).partition(b"#iter = ")[2].split()[0])
+
     @staticmethod
     def _limit(printed: bytes) -> str | None:
         """The limit that it says it ran into, unless it went on with another method."""
@@ -71,6 +76,8 @@ class _ScikitLearn(Contender):
     """A scikit-learn estimator, fitted without intercept and without a limit on passes."""
 
     module = "sklearn"
+    #: of the last run
+    passes: int
 
     def estimator(self) -> Any:
         """The estimator with everything but the common options."""
@@ -81,7 +88,7 @@ class _ScikitLearn(Contender):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(self.task.matrix, self.task.labels)
-        self.weights = np.ravel(model.coef_)
+        self.weights, self.passes = np.ravel(model.coef_), int(np.max(model.n_iter_))
 
 
 class ScikitLearn(_ScikitLearn):

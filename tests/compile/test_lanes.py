@@ -39,6 +39,7 @@ def everything(x, y, out):
     return sum_of(one), least_of(load(y, np.uint64(0))), largest_of(other)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("kinds", [("f8", "f8"), ("f4", "f8"), ("f8", "f4")], ids="-".join)
 @pytest.mark.parametrize("result", ["f4", "f8"])
 def test_compiled_lanes_are_those_of_plain_python(kinds, result):

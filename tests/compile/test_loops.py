@@ -312,9 +312,10 @@ def test_two_threads_give_what_one_gives():
 
 
 #: short loops for two types, and whole fits
-AT_ONCE = ["short, ['i4', 'i8']", pytest.param("fit, ['hinge', 'squared']", marks=pytest.mark.thorough)]
+AT_ONCE = ["short, ['i4', 'i8']", "fit, ['hinge', 'squared']"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("calls", AT_ONCE)
 def test_threads_may_compile_at_once(tmp_path, run, calls):
     code = f"""

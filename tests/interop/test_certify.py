@@ -101,6 +101,7 @@ def fits(estimators):
     ]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
 @pytest.mark.parametrize(("model", "gap", "k"), fits(CLASSIFIERS) + fits(REGRESSORS))

@@ -14,6 +14,7 @@ from fenchel.interop.skops import trusted_types
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "interchange.md"
 
 
+@pytest.mark.thorough
 def test_the_page_runs(capsys):
     exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)), {})
     said = capsys.readouterr().out.splitlines()

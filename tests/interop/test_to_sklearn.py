@@ -74,6 +74,7 @@ def agree(model, stock, X):
             np.testing.assert_allclose(getattr(stock, name)(X), own, rtol=1e-9, atol=1e-11 * np.max(np.abs(own)))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
 def test_a_classifier_predicts_the_same(model):
     for X, labels in ((X2, NAMES[1 - Y2]), (X3, Y3)):

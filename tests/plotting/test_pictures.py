@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_multilabel_classification
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -69,14 +70,16 @@ def test_the_trace_of_two_solves_is_cumulative():
 
 
 def test_proofs_are_markers_and_estimates_are_dashed():
-    display = plotting.ConvergenceDisplay.from_estimator(TWO, against="passes")
+    # with a limit, a small fit is solved step by step
+    model = clone(TWO).set_params(time_limit=60.0).fit(X[50:], Y[50:])
+    display = plotting.ConvergenceDisplay.from_estimator(model, against="passes")
     (line,), (dashed,) = display.lines_, display.estimates_
     assert line.get_marker() != "None"
     assert dashed.get_linestyle() == "--"
-    np.testing.assert_array_equal(line.get_xdata(), [point.passes for point in TWO.trace_])
-    floor = TWO.certificate_.rounding_floor / TWO.certificate_.scale
-    assert line.get_ydata()[-1] == pytest.approx(max(TWO.certificate_.relative_gap, floor))
-    expected = [estimate.gap / TWO.certificate_.scale for estimate in TWO.trace_.estimates]
+    np.testing.assert_array_equal(line.get_xdata(), [point.passes for point in model.trace_])
+    floor = model.certificate_.rounding_floor / model.certificate_.scale
+    assert line.get_ydata()[-1] == pytest.approx(max(model.certificate_.relative_gap, floor))
+    expected = [estimate.gap / model.certificate_.scale for estimate in model.trace_.estimates]
     np.testing.assert_allclose(dashed.get_ydata(), np.maximum(expected, floor))
     assert display.figure_ is display.ax_.figure
 

@@ -189,6 +189,12 @@ def test_wrong_arguments_are_named_and_nothing_is_written(wrong, said, small, tm
     assert os.listdir(tmp_path) == []
 
 
+def without_pictures(monkeypatch):
+    """Reports with empty sections, for laws about their files."""
+    for name in ("convergence", "weights", "scores", "thresholds", "proved"):
+        monkeypatch.setattr(f"fenchel.reporting.one_model.{name}_section", lambda subject: "")
+
+
 def test_only_regular_files_are_replaced(small, tmp_path, monkeypatch):
     folder, fifo, kept = tmp_path / "folder", tmp_path / "fifo", tmp_path / "kept.html"
     folder.mkdir()
@@ -201,6 +207,7 @@ def test_only_regular_files_are_replaced(small, tmp_path, monkeypatch):
         with pytest.raises(FenchelError, match=said):
             reporting.report(*small, path)
     kept.write_text("former")
+    without_pictures(monkeypatch)
     monkeypatch.setattr("fenchel.reporting.one_model.page", lambda *parts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         reporting.report(*small, kept)
@@ -209,6 +216,7 @@ def test_only_regular_files_are_replaced(small, tmp_path, monkeypatch):
 
 
 def test_a_link_is_followed(small, tmp_path, monkeypatch):
+    without_pictures(monkeypatch)
     monkeypatch.setattr("fenchel.reporting.one_model.page", lambda *parts: "page")
     real, link = tmp_path / "real.html", tmp_path / "link.html"
     real.write_text("former")
