@@ -29,7 +29,7 @@ from campaign import (
     targets,
 )
 from campaign.fitted import run_fit
-from campaign.judging import run_case
+from campaign.judging import Outcome, run_case
 from campaign.loops import use_plain_loops
 from fenchel import Model, Problem, Witness
 from fenchel.certificate import judge
@@ -63,6 +63,13 @@ def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch, full_pr
     assert not found["contradictory"]
     assert found["median of floor over true error"]["all"] <= 300.0
     assert problems.recheck("problems", SEED, path)["rechecked"] == 0
+
+
+def test_a_floor_that_is_larger_than_any_multiple_of_the_error_is_counted(monkeypatch):
+    outcome = Outcome({"loss": "some", "regularizer": "l2"}, certificates=2, ratios=[math.inf, 2.0])
+    monkeypatch.setitem(problems.RUNNERS, "problems", lambda seed, index: outcome)
+    found = problems.run_chunk(("problems", SEED, 0, 1))
+    assert found["ratios"]["all"] == {"6165": 1, "6": 1}
 
 
 @pytest.mark.parametrize("part, cases", [("kernels", 50), pytest.param("estimators", 12, marks=pytest.mark.thorough)])
