@@ -25,8 +25,9 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
 - Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks, ``barrier`` for the negative logarithm.  With a
-  piecewise linear loss and about as many features as rows, or more, a bundle is quick if few features have weights, and
-  else needs too many planes: a linear program of moderate size takes over after 50 data passes.
+  piecewise linear loss and few rows a linear program takes less time than a bundle, and is exact.  With about as many
+  features as rows, or more, a bundle is quick if few features have weights, and else needs too many planes: a linear
+  program of moderate size takes over after 50 data passes.
 - Hard constraints: with ridge dual coordinate descent, then ``barrier``; with the lasso a linear program,
   ``basis_pursuit``.
 
@@ -86,6 +87,11 @@ _MULTINOMIAL = ("newton_cg", "proximal_gradient", "bundle")
 TABLE = (
     Row("free directions", lambda facts: facts.free, ("augmented_lagrangian",)),
     Row("hard constraints", lambda facts: facts.constraint, ("dual_coordinate", "barrier", "basis_pursuit"), 300.0),
+    Row(
+        "lasso, piecewise linear loss, few rows",
+        lambda facts: facts.lasso and facts.tiny_program,
+        ("linear_program", "bundle", "barrier"),
+    ),
     Row(
         "lasso, piecewise linear loss",
         lambda facts: facts.lasso and facts.small_program,
