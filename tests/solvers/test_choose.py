@@ -25,6 +25,7 @@ TALL |= {"joint": False, "subgradient_only": False, "smoothable": False}
 ROWS = {
     "free directions": {"free": True},
     "hard constraints": {"constraint": True},
+    "lasso, piecewise linear loss, few rows": {"lasso": True, "smooth": False, "examples": 500, "features": 100},
     "lasso, piecewise linear loss": {"lasso": True, "smooth": False, "examples": 500, "features": 600},
     "lasso": {"lasso": True},
     "NDCG of queries": {"subgradient_only": True, "smoothable": True, "ndcg": True},

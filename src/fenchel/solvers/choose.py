@@ -9,8 +9,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  Over
   files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
   in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
-  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs more
-  of them, and there too the pace decides.
+  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs
+  more of them, and there too the pace decides.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
@@ -27,8 +27,9 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
 - Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks, ``barrier`` for the negative logarithm.  With a
-  piecewise linear loss and about as many features as rows, or more, a bundle is quick if few features have weights, and
-  else needs too many planes: a linear program of moderate size takes over after 50 data passes.
+  piecewise linear loss and few rows a linear program takes less time than a bundle, and is exact.  With about as many
+  features as rows, or more, a bundle is quick if few features have weights, and else needs too many planes: a linear
+  program of moderate size takes over after 50 data passes.
 - Hard constraints: with ridge dual coordinate descent, then ``barrier``; with the lasso a linear program,
   ``basis_pursuit``.
 
@@ -88,6 +89,11 @@ _MULTINOMIAL = ("newton_cg", "proximal_gradient", "bundle")
 TABLE = (
     Row("free directions", lambda facts: facts.free, ("augmented_lagrangian",)),
     Row("hard constraints", lambda facts: facts.constraint, ("dual_coordinate", "barrier", "basis_pursuit"), 300.0),
+    Row(
+        "lasso, piecewise linear loss, few rows",
+        lambda facts: facts.lasso and facts.tiny_program,
+        ("linear_program", "bundle", "barrier"),
+    ),
     Row(
         "lasso, piecewise linear loss",
         lambda facts: facts.lasso and facts.small_program,
