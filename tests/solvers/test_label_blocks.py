@@ -1,4 +1,4 @@
-"""Block coordinate descent for the multilabel hinge: exact steps of one block, and optima beside those of ``bundle``."""
+"""Block coordinate descent for the multilabel hinge: exact steps of a block, and optima beside those of ``bundle``."""
 
 import numpy as np
 import pytest

@@ -13,8 +13,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
   present pace, would take longer (``solving.handover``), or at once with few features of large scale.
-- Multilabel hinge: ``label_blocks``, whose epochs cost as much as a step of ``bundle`` and of which few are enough where
-  rows share few features; with few features and a large curvature ``bundle`` takes over.
+- Multilabel hinge: ``label_blocks``, whose epochs cost about as much as a step of ``bundle`` and of which few suffice
+  where rows share few features (``benchmarks/multilabel.py``); else ``bundle`` takes over after 500 of them.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
 - Labelled sequences: with the log-loss ``exponentiated_gradient``, whose epochs cost less than a step of L-BFGS and of
