@@ -53,6 +53,8 @@ class Facts:
     chain_pairs: float = 0.0
     #: whether the risk is the multilabel hinge
     multilabel: bool = False
+    #: whether X is in files, and larger than a block of rows in memory
+    in_blocks: bool = False
 
     @property
     def tall(self) -> bool:
@@ -99,4 +101,5 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         chains=chains is not None,
         chain_pairs=0.0 if chains is None else chains.sequences.labels * chains.terms / chains.sequences.tokens,
         multilabel=risk.multilabel() is not None,
+        in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )
