@@ -38,6 +38,7 @@ ROWS = {
     "labelled sequences, log-loss": {"subgradient_only": True, "chains": True, "smooth": True},
     "labelled sequences, max-margin, few weights": {"subgradient_only": True, "chains": True},
     "labelled sequences, max-margin": {"subgradient_only": True, "chains": True, "features": 1000},
+    "multilabel hinge, many features or small curvature": {"subgradient_only": True, "multilabel": True},
     "performance measure with a smoothing": {"subgradient_only": True, "smoothable": True},
     "losses of pairs in queries": {"subgradient_only": True, "ranking": True},
     "only a subgradient oracle is available": {"subgradient_only": True},

@@ -15,6 +15,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
   present pace, would take longer (``solving.handover``), or at once with few features of large scale.
+- Multilabel hinge: ``label_blocks``, whose epochs cost about as much as a step of ``bundle`` and of which few suffice
+  where rows share few features or the curvature is small (``benchmarks/multilabel.py``); else ``bundle``.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
 - Labelled sequences: with the log-loss ``exponentiated_gradient``, whose epochs cost less than a step of L-BFGS and of
@@ -116,6 +118,12 @@ TABLE = (
         200.0,
     ),
     Row("labelled sequences, max-margin", lambda facts: facts.chains, ("frank_wolfe", "bundle"), 2000.0),
+    Row(
+        "multilabel hinge, many features or small curvature",
+        lambda facts: facts.multilabel and (not facts.tall or facts.curvature <= 10.0),
+        ("label_blocks", "bundle"),
+        100.0,
+    ),
     Row("performance measure with a smoothing", lambda facts: facts.smoothable, ("smoothing", "bundle")),
     Row("losses of pairs in queries", lambda facts: facts.ranking, ("smoothing", "bundle")),
     Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ("bundle",)),
