@@ -47,7 +47,7 @@ from fenchel.compile.primitives.class_lanes import add_class_row, add_class_scor
 from fenchel.compile.primitives.class_rows import add_row_to_some, add_some_scores
 from fenchel.compile.primitives.epoch import Part, Tally, begin, keep
 from fenchel.designs.rows import Rows, prefetch
-from fenchel.solvers.block_coordinate.loop_blocks import SortedBlock, block
+from fenchel.solvers.block_coordinate.loop_blocks import RootBlock, block
 from fenchel.solvers.block_coordinate.loop_intercepts import (
     INTERCEPT,
     OFFSET,
@@ -268,10 +268,10 @@ def _epoch(
     return remaining, violation, changes, gap
 
 
-#: with subproblems that are solved without new arrays
+#: with ``RootBlock``, which makes no array
 epoch_blocks = uncounted_loop(_epoch)
-#: with ``SortedBlock``
-epoch_sorted_blocks = loop(_epoch)
+#: with the others, one of which sorts; both, so that their times compare
+counted_epoch_blocks = loop(_epoch)
 
 
 def run_epoch(
@@ -292,5 +292,5 @@ def run_epoch(
     scores, linear, beta = np.zeros((3, count))
     change, some_alpha = np.zeros(count, blocks.v.dtype), np.zeros(room, blocks.alpha.dtype)
     work = Workspace(scores, linear, beta, change, some_alpha, np.zeros(room))
-    compiled = epoch_sorted_blocks if isinstance(inner, SortedBlock) else epoch_blocks
+    compiled = epoch_blocks if isinstance(inner, RootBlock) else counted_epoch_blocks
     return Tally(*compiled(rows, images, inner, blocks, intercepts, lists, work, classes_shrunk, part))
