@@ -9,8 +9,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  Over
   files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
   in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
-  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs more
-  of them, and there too the pace decides.
+  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs
+  more of them, and there too the pace decides.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
