@@ -343,6 +343,22 @@ def test_joint_intercepts_with_a_gram_matrix_are_those_of_the_features(name):
     np.testing.assert_allclose(kernel.model.weights @ X, linear.model.weights, atol=2e-3)
 
 
+@every_form
+@pytest.mark.parametrize("memory_limit", [4096, 0.01])
+def test_joint_intercepts_are_found_where_steps_of_single_classes_end_early(multi_class, memory_limit):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((90, 5))
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2, [-0.5, 0.3, 1.0])
+    settings = {"multi_class": multi_class, "C": 10.0, "tol": 1e-5, "random_state": 0}
+    model = KernelClassifier(gamma=0.2, memory_limit=memory_limit, fit_intercept=True, **settings).fit(X, y)
+    # the same problem in the features of the kernel
+    values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.2))
+    linear = LinearClassifier(fit_intercept=True, **settings).fit(vectors * np.sqrt(np.maximum(values, 0.0)), y)
+    assert model.converged_ and linear.converged_
+    assert model.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=2e-5)
+    assert np.sum(model.intercept_) == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.parametrize("multi_class", ["ovr", "weston_watkins"])
 def test_a_fit_without_intercept_keeps_none_of_the_last_fit(multi_class):
     X, y = some_classes(2 if multi_class == "ovr" else 3, 30)

@@ -27,7 +27,7 @@ from fenchel.solvers import Newton, choose
 
 def sparse_rows(count=300, features=20, seed=0, kind=np.float64):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((count, features), density=0.3, rng=rng, format="csr").astype(kind)
+    X = sp.random_array((count, features), density=0.3, random_state=rng, format="csr").astype(kind)
     y = np.where(X @ rng.standard_normal(features) + 0.3 * rng.standard_normal(count) > 0, 1, -1)
     return X, y
 

@@ -147,8 +147,9 @@ class State:
         theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
         if problem.design.kernel() is not None:
             coefficients = problem.design.adjoint(theta) / problem.lam
-            sums, intercept = self.intercepts.state[SUM, :count], None if problem.intercept else problem.no_intercept()
-            return Model(coefficients - np.multiply.outer(sums, self.mean), intercept), Witness(theta)
+            sums = self.intercepts.state[SUM, :count]
+            weights = coefficients - np.multiply.outer(sums, self.mean)
+            return Model(weights, self._gram_intercept(weights)), Witness(theta)
         if self.average is None:
             v, intercepts = self.blocks.v[:, :count], self.intercepts.state[:, :count]
         else:
@@ -159,6 +160,16 @@ class State:
         intercept = intercepts[INTERCEPT] - weights @ self.mean
         intercept -= np.mean(intercept)
         return Model(weights, intercept), Witness(theta)
+
+    def _gram_intercept(self, weights: Floats) -> Any:
+        """The present intercepts, improved from there: steps of single classes from zero may end far from the best."""
+        problem, count, sums = self.problem, self.problem.risk.outputs, self.intercepts.state[SUM]
+        if not problem.intercept:
+            return problem.no_intercept()
+        scores = self.blocks.v[:, :count] - np.multiply.outer(self.mean_image, sums[:count])
+        own = self.intercepts.state[INTERCEPT, :count] - weights @ self.mean_image
+        own = own + problem.best_intercept(scores + own)
+        return own - np.mean(own)
 
 
 def _rows_of_classes(v: Array, sums: Array | None = None, mean: Array | None = None) -> Floats:
