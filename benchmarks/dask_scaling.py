@@ -6,8 +6,8 @@ Two data sets of about 1 GB: sparse rows (1,000,000 rows with 80 of 50,000 featu
 features), since dask-ml has no sparse ones.  "throughput" evaluates the risk and its gradient in turn in one process,
 in two independent processes with half of the rows each, and on a cluster of two workers, so that other work on the
 machine disturbs them alike.  "gaps" fits to proved gaps, after a fit of one pass which compiles the loops, and
-compares each fit on workers with that of the same kind of method in one process.  dask-ml runs in its own environment
-with growing numbers of iterations; its weights are certified here.
+compares each fit on workers with that of the same method in one process (CoCoA+ with dual coordinate descent).
+dask-ml runs in its own environment with growing numbers of iterations; its weights are certified here.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from benchmarks import report
 from benchmarks.dask_data import SHAPES, cluster, files, in_memory
 from benchmarks.dask_throughput import allocator, throughput
 from fenchel import Model, Problem, Witness, certify, solve
+from fenchel.dask import LBFGS, NewtonCG
+from fenchel.dask.in_process import in_groups
 from fenchel.risks import MeanRisk
 
 #: what was measured, also by earlier calls with ``--only`` and ``--data``
@@ -86,9 +88,15 @@ def serial(names: Sequence[str], kind: str) -> list[Row]:
     """Fits in this process."""
     X, y = in_memory(names)
     rows = []
-    cases = [("logistic", "auto"), ("logistic", "smoothing"), ("hinge", "auto")]
-    for loss, solver in cases:
-        problem = Problem(X, MeanRisk(loss, y), 1.0 / X.shape[0])
+    alone = in_groups(X, [])
+    cases = [
+        ("logistic", "auto", X),
+        ("logistic", LBFGS(), alone),
+        ("logistic", NewtonCG(), alone),
+        ("hinge", "auto", X),
+    ]
+    for loss, solver, design in cases:
+        problem = Problem(design, MeanRisk(loss, y), 1.0 / X.shape[0])
         solution, spent = timed(problem, solver, time.process_time)
         rows.append(Row(kind, loss, "one process", solution.solver, solution.passes, spent))
         print(rows[-1], flush=True)
@@ -97,7 +105,7 @@ def serial(names: Sequence[str], kind: str) -> list[Row]:
 
 def on_workers(names: Sequence[str], kind: str) -> list[Row]:
     """Fits on a cluster of two workers."""
-    from fenchel.dask import LBFGS, CoCoA, NewtonCG
+    from fenchel.dask import CoCoA
     from fenchel.dask.cluster import DaskGroups
 
     class Counting(DaskGroups):
@@ -114,8 +122,8 @@ def on_workers(names: Sequence[str], kind: str) -> list[Row]:
     with cluster(names) as (client, loaded):
         groups = loaded.design.groups
         cases = [
-            ("logistic", LBFGS(), "smoothing"),
-            ("logistic", NewtonCG(), "smoothing"),
+            ("logistic", LBFGS(), "lbfgs"),
+            ("logistic", NewtonCG(), "newton_cg"),
             ("logistic", CoCoA(), "dual_coordinate"),
             ("hinge", CoCoA(), "dual_coordinate"),
             ("hinge", CoCoA(epochs=0.25), "dual_coordinate"),
@@ -149,7 +157,7 @@ def dask_ml(names: Sequence[str], peer: str) -> Row:
         for k, limit in enumerate(GAPS):
             if gap <= limit:
                 spent[k] = fit["elapsed"], fit["busy"]
-    return Row("dense", "logistic", "two workers", "dask-ml lbfgs", found[-1]["iterations"], spent, (), "smoothing")
+    return Row("dense", "logistic", "two workers", "dask-ml lbfgs", found[-1]["iterations"], spent, (), "lbfgs")
 
 
 def _busiest(client: Any) -> float:

@@ -7,15 +7,16 @@ of 1e-2 with the logistic loss, with the hinge, and for the ROC area, each in a 
 (RLIMIT_DATA) and is given ``memory_limit="2GB"``; for a store of less than 12 GB both are proportionally smaller, and
 RLIMIT_DATA (150 MB at least) is beside what the process has after a small fit, with libraries and compiled loops.  The
 page cache is emptied of the store before each fit, and again whenever the fit has read as much as its memory_limit from
-the disk, as on a machine without memory to spare.  Before each fit the disk is measured by reading 2 GB of the store in
-order.  Memory is the largest RssAnon, sampled every 50 ms: what the process has beside mapped files.  The store is
-removed.
+the disk, as on a machine without memory to spare, unless ``--cached`` leaves it alone.  Before each fit the disk is
+measured by reading 2 GB of the store in order; ``--products`` does so in turn with products with these 2 GB.  Memory is
+the largest RssAnon, sampled every 50 ms: what the process has beside mapped files.  The store is removed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import mmap
 import os
 import resource
@@ -31,6 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from fenchel import LinearClassifier, MeasureClassifier
+from fenchel.designs import as_design
 from fenchel.io import StoreWriter, open_store
 
 FEATURES, BLOCK = 500, 20_000
@@ -39,8 +41,8 @@ MEMORY, DATA, FULL = 2.0e9, 3.0e9, 12.0e9
 #: what a process may allocate at least, in bytes, beside libraries and compiled loops
 LEAST = 1.5e8
 LOSSES = ("logistic", "hinge", "roc_auc")
-#: bytes that are read to measure the disk
-MEASURED = 2.0e9
+#: bytes that are read to measure the disk, and rounds of products beside it
+MEASURED, ROUNDS = 2.0e9, 3
 
 
 def make(path: Path, size: float) -> None:
@@ -65,14 +67,41 @@ def evict(path: Path) -> None:
 
 
 def disk(path: Path) -> float:
-    """Bytes a second of reading the first files of a store in order."""
+    """Bytes a second of reading the first rows of a store in order."""
     evict(path)
-    total, begin = 0, time.perf_counter()
-    for file in path.iterdir():
-        with file.open("rb", buffering=0) as stream:
-            while total < MEASURED and (part := stream.read(1 << 23)):
-                total += len(part)
-    return total / (time.perf_counter() - begin)
+    begin = time.perf_counter()
+    return read(path) / (time.perf_counter() - begin)
+
+
+def read(path: Path) -> int:
+    """Read the first rows of a store; return their bytes."""
+    total, buffer = 0, bytearray(1 << 23)
+    with (path / "values.bin").open("rb", buffering=0) as stream:
+        while total < MEASURED and (count := stream.readinto(buffer)):
+            total += count
+    return total
+
+
+def products(path: Path, share: float) -> None:
+    """Print bytes a second of reading a part of the store in order, and of products with it, cold and in turn."""
+    store = open_store(path, memory_limit=MEMORY * share, verify=False)
+    rows = min(len(store.y), int(MEASURED / (4 * FEATURES)))
+    design, size = as_design(store.X[:rows]), 4.0 * FEATURES * rows
+    w, theta = np.linspace(-1.0, 1.0, FEATURES), np.linspace(-1.0, 1.0, rows)
+    work = {"read": lambda: read(path), "X w": lambda: design.scores(w), "X^T theta": lambda: design.adjoint(theta)}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
+    for _ in range(ROUNDS):
+        for name, run in work.items():
+            file_map(store.X).madvise(mmap.MADV_DONTNEED)
+            evict(path)
+            begin, processor = time.perf_counter(), time.process_time()
+            run()
+            found[name].append((time.perf_counter() - begin, time.process_time() - processor))
+    print("| work | MB/s, median | least | most | processor s a GB |\n|---|---|---|---|---|")
+    for name, pairs in found.items():
+        rates = sorted(size / elapsed / 1e6 for elapsed, _ in pairs)
+        busy = np.median([processor for _, processor in pairs]) / size * 1e9
+        print(f"| {name} | {np.median(rates):,.0f} | {rates[0]:,.0f} | {rates[-1]:,.0f} | {busy:.2f} |")
 
 
 def status(name: str) -> int:
@@ -123,8 +152,8 @@ def watched(path: Path, rows: np.ndarray, cached: float) -> Iterator[list[float]
         thread.join()
 
 
-def fit(path: Path, loss: str, share: float) -> dict[str, float]:
-    """One fit in this process, within its limits."""
+def fit(path: Path, loss: str, share: float, cached: float | None) -> dict[str, float]:
+    """One fit in this process, within its limits; ``cached`` bytes of the store may be in the page cache."""
     rate = disk(path)
     limit = MEMORY * share
     store = open_store(path, memory_limit=limit, verify=False)
@@ -136,7 +165,7 @@ def fit(path: Path, loss: str, share: float) -> dict[str, float]:
     resource.setrlimit(resource.RLIMIT_DATA, (data, data))
     file_map(store.X).madvise(mmap.MADV_DONTNEED)
     evict(path)
-    with watched(path, store.X, limit) as most:
+    with watched(path, store.X, limit if cached is None else cached) as most:
         begin, processor, read = time.perf_counter(), time.process_time(), bytes_read()
         model.fit(store.X, store.y)
         seconds, processor = time.perf_counter() - begin, time.process_time() - processor
@@ -160,11 +189,17 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=2.0)
     parser.add_argument("--folder", type=Path, default=Path("."), help="where the store is written")
     parser.add_argument("--losses", nargs="+", default=LOSSES, choices=LOSSES)
+    parser.add_argument("--products", action="store_true", help="measure products with X beside the disk, and no fits")
+    parser.add_argument("--cached", action="store_true", help="leave the page cache alone while a fit runs")
     parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     size = options.gigabytes * 1e9
+    if options.store is not None and options.products:
+        products(options.store, min(1.0, size / FULL))
+        return
     if options.store is not None:
-        print(json.dumps(fit(options.store, options.losses[0], min(1.0, size / FULL))))
+        cached = math.inf if options.cached else None
+        print(json.dumps(fit(options.store, options.losses[0], min(1.0, size / FULL), cached)))
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "large.store"
@@ -173,8 +208,12 @@ def main() -> None:
         print(f"store of {stored / 1e9:.2f} GB, {FEATURES} features")
         head = "objective | gap proved | passes | seconds | processor s | GB read | MB/s read | MB/s of the disk | load"
         print(f"| {head} | RssAnon, MB | allowed, MB |\n|{'---|' * 11}", flush=True)
+        if options.products:
+            products(path, min(1.0, size / FULL))
+            return
         for loss in options.losses:
             given = ["--gigabytes", str(options.gigabytes), "--losses", loss, "--store", str(path)]
+            given += ["--cached"] if options.cached else []
             done = subprocess.run([sys.executable, __file__, *given], stdout=subprocess.PIPE, text=True, check=True)
             found = json.loads(done.stdout)
             numbers = f"{found['gap']:.1g} | {found['passes']:.1f} | {found['seconds']:.0f} | {found['processor']:.0f}"

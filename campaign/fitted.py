@@ -10,11 +10,12 @@ import warnings
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 import fenchel
-from campaign import estimators, exact, kernel_fits, structured_fits
+from campaign import estimators, exact, infeasible_exact, kernel_fits, structured_fits
 from campaign.files import MEMORY
 from campaign.fits import SHARES, Draw
 from campaign.judging import (
@@ -61,8 +62,13 @@ def run_fit(seed, index):
     draw = Draw(seed, index)
 
     def judged(outcome):
+        fit = MAKERS[draw.name](draw)
         try:
-            _judge_fit(draw, MAKERS[draw.name](draw), outcome)
+            _judge_fit(draw, fit, outcome)
+        except FenchelError as error:
+            if infeasible_exact.WORDS not in str(error) or not _some_part_is_inseparable(draw, fit):
+                raise
+            outcome.refused = str(error)
         except ArithmeticError as error:
             # exp overflows in plain Python, where a compiled loop goes on with infinity
             if compiled_loops():
@@ -70,6 +76,12 @@ def run_fit(seed, index):
             raise FenchelError("a loop in plain Python overflows") from error
 
     return guarded(draw.strata, judged, (*ALLOWED_REFUSALS, *SOLVER_REFUSALS))
+
+
+def _some_part_is_inseparable(draw, fit):
+    """Whether a fit was right to refuse its constraints; without a model, so its form is the one that was drawn."""
+    form = "ovo" if draw.strata.get("form") == "ovo" else "ovr"
+    return any(map(infeasible_exact.inseparable, fit.cases(SimpleNamespace(multi_class_=form))))
 
 
 def _judge_fit(draw, fit, outcome):

@@ -51,7 +51,8 @@ def run_chunk(task):
         contradictory += outcome.contradictory
         strata.update(f"{dimension}: {value}" for dimension, value in outcome.strata.items())
         for ratio in outcome.ratios:
-            place = math.floor(BINS * math.log10(ratio)) if ratio > 0.0 else -BINS
+            # a floor of 1e255 over an error of 1e-80 is larger than any float
+            place = math.floor(BINS * math.log10(min(ratio, sys.float_info.max))) if ratio > 0.0 else -BINS
             for name in ("all", f"loss: {outcome.strata['loss']}", f"regularizer: {outcome.strata['regularizer']}"):
                 ratios[name][place] += 1
     return {

@@ -46,10 +46,10 @@ class Disturbed(DaskGroups):
     at: tuple[int, ...] = ()
     disturb: Callable[[DaskGroups], None]
 
-    def _wait(self, futures):
+    def _wait(self, pending):
         if self.calls in self.at:
             self.disturb(self)
-        super()._wait(futures)
+        super()._wait(pending)
 
 
 def kill_a_holder(groups: DaskGroups) -> None:

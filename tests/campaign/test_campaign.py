@@ -2,7 +2,10 @@
 
 import lzma
 import math
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,14 +20,21 @@ from campaign import (
     files,
     fits,
     front_ends,
+    infeasible_exact,
     problems,
     processes,
     soak,
+    structured,
+    structured_exact,
     targets,
 )
-from campaign.judging import run_case
+from campaign.fitted import run_fit
+from campaign.judging import Outcome, run_case
 from campaign.loops import use_plain_loops
+from fenchel import Model, Problem, Witness
+from fenchel.certificate import judge
 from fenchel.compile.loop import Loop
+from fenchel.regularizers import L2, Entropy
 
 SEED = 20
 
@@ -55,6 +65,13 @@ def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch, full_pr
     assert problems.recheck("problems", SEED, path)["rechecked"] == 0
 
 
+def test_a_floor_that_is_larger_than_any_multiple_of_the_error_is_counted(monkeypatch):
+    outcome = Outcome({"loss": "some", "regularizer": "l2"}, certificates=2, ratios=[math.inf, 2.0])
+    monkeypatch.setitem(problems.RUNNERS, "problems", lambda seed, index: outcome)
+    found = problems.run_chunk(("problems", SEED, 0, 1))
+    assert found["ratios"]["all"] == {"6165": 1, "6": 1}
+
+
 @pytest.mark.parametrize("part, cases", [("kernels", 50), pytest.param("estimators", 12, marks=pytest.mark.thorough)])
 def test_kernels_and_fits_are_judged(tmp_path, part, cases, full_products):
     # 12 fits reach one that chooses C
@@ -64,6 +81,73 @@ def test_kernels_and_fits_are_judged(tmp_path, part, cases, full_products):
     assert found["problems"] > 0.8 * cases
     assert not found["wrong cases"]
     assert not found["unexpected cases"]
+
+
+def test_a_witness_is_judged_at_the_multiple_that_it_states():
+    """Theta is the multiple 1 - 3e-12 of the flows of a witness, and D there is more than D of the flows themselves."""
+    rows = np.array([[1.0, 2.0], [0.5, -1.0], [-1.0, 0.25], [3.0, 1.0]])
+    risk, labels, _ = structured.ranking_risk(
+        None, "pairwise_hinge", np.array([1.0, 0.0, 1.0, 0.0]), np.array([0, 0, 1, 1]), np.array([1e-7, 1e-7, 1.0, 1.0])
+    )
+    flows = np.array([[1e-8, -1e-8, 0.25, -0.25]])
+    C, factor = 0.35, 1.0 - 3e-12
+    case = cases.Case(
+        Problem(rows, risk, 1.0 / (C * float(labels.total()))), "pairwise_hinge",
+        [[Decimal(entry) for entry in row] for row in rows.tolist()], labels, [], cases.exact_lam(labels, C), {}, None,
+    )  # fmt: skip
+    verdict = judge(case.problem, Model(np.zeros(2), 0.0), Witness(factor * flows[0], None, flows))
+    # in fractions, without the judge
+    base, lam = [Fraction(flow) for flow in flows[0].tolist()], 1 / (Fraction(C) * (Fraction(1e-7) + 1))
+    t = sum(abs(Fraction(entry)) for entry in verdict.witness.theta.tolist()) / sum(map(abs, base))
+    squares = sum(
+        sum(Fraction(x) * flow for x, flow in zip(column, base, strict=True)) ** 2 for column in rows.T.tolist()
+    )
+    at_flows, at_theta = (
+        m * sum(max(flow, 0) for flow in base) - m * m * squares / (2 * lam) for m in (Fraction(1), t)
+    )
+    lower = Fraction(verdict.certificate.lower)
+    assert at_flows < lower <= at_theta
+    found, itself = structured_exact.dual(case, verdict.witness)
+    assert itself
+    assert abs(Fraction(found) - at_theta) <= Fraction(1, 10**60)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_refusals_of_constraints_are_judged_in_fractions(intercept, positive):
+    rng = np.random.default_rng(SEED)
+    regularizer = Entropy(1.0) if positive else L2()
+    for _ in range(20):
+        n, d = int(rng.integers(2, 8)), int(rng.integers(1, 4))
+        w, b = rng.integers(0 if positive else -3, 4, size=d), int(rng.integers(-2, 3)) * intercept
+        X = rng.integers(-4, 5, size=(n, d))
+        scores = X @ w + b
+        X, scores = X[scores != 0], scores[scores != 0]
+        if not len(X):
+            continue
+        assert not infeasible_exact.inseparable(signed_case(X, np.sign(scores), regularizer, intercept))
+        # and a copy of the first row with the other label
+        X, signs = np.concatenate([X, X[:1]]), np.append(np.sign(scores), -np.sign(scores[0]))
+        assert infeasible_exact.inseparable(signed_case(X, signs, regularizer, intercept))
+    # weights that must be positive, and a row for which they are wrong
+    assert infeasible_exact.inseparable(signed_case([[1, 2]], [-1], regularizer, intercept)) == (
+        positive and not intercept
+    )
+
+
+def signed_case(rows, signs, regularizer, intercept):
+    """A case of two classes in numbers that ``inseparable`` reads."""
+    rows = [[Decimal(int(entry)) for entry in row] for row in rows]
+    labels = [[Decimal(int(sign))] for sign in signs]
+    problem = SimpleNamespace(intercept=intercept, regularizer=regularizer)
+    return SimpleNamespace(rows=rows, labels=labels, shares=[Decimal(1)] * len(rows), problem=problem)
+
+
+def test_a_fit_whose_classes_can_not_be_separated_is_no_defect():
+    use_plain_loops()
+    outcome = run_fit(2720, 374)
+    assert infeasible_exact.WORDS in outcome.refused
+    assert not outcome.unexpected
 
 
 def test_every_estimator_is_drawn():

@@ -143,7 +143,7 @@ def test_folders_are_no_files(folder, capsys):
     """They gave: there is no such file."""
     (folder / "sub").mkdir()
     assert "sub: is a folder, and a file is needed here" in refused(capsys, "predict", "sub", "d.svm")
-    assert "sub: is no store: it has no header.json" in refused(capsys, "train", "sub", "-o", "m.npz")
+    assert "sub: is a folder and no store, since it has no header.json; name a file, or a store" in refused(capsys, "train", "sub", "-o", "m.npz")
     assert "sub: is a folder" in refused(capsys, "convert", "sub", "-o", "s.store")
 
 
@@ -370,3 +370,26 @@ def test_arrays_that_hardly_shrink_are_stored_as_they_are(tmp_path, monkeypatch)
         assert kinds["theta_.npy"] == kind
         assert kinds["about.npy"] == kinds["coef_.npy"] == zipfile.ZIP_DEFLATED
         np.testing.assert_array_equal(load(tmp_path / "m.npz").estimator.theta_, model.theta_)
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("train", "0 if the tolerance is proved, 3 if it is not (the model is written all the same)"),
+        ("certify", "0 if the tolerance is proved, 3 if it is not (the gap is printed all the same)"),
+        ("predict", "0 if done, 2 for bad input"),
+    ],
+)
+def test_help_states_the_exit_status_of_the_command(command, status, capsys):
+    """That of train stood under every command."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert status in " ".join(capsys.readouterr().out.split())
+
+
+def test_proved_gaps_are_not_negative(folder, capsys):
+    """Rounding left -1.5e-16 in the table of an optimal model."""
+    (folder / "a.csv").write_text("a,y\n" + "".join(f"{k},{3 * k + k % 2}\n" for k in range(20)))
+    assert main(["path", "a.csv", "--loss", "squared", "--Cs", "0.1,1,10,100", "-o", "-"]) == 0
+    gaps = [float(line.split(",")[2]) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert len(gaps) == 4 and min(gaps) >= 0.0

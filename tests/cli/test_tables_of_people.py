@@ -219,6 +219,33 @@ def test_decimal_commas(folder, capsys):
     assert "--decimal-comma reads such numbers" in said
 
 
+def test_decimal_commas_are_no_categories(folder, capsys):
+    """A column of them was one of categories, or of names that are no categories."""
+    (folder / "p.csv").write_text("a;ok\n" + "1,5;yes\n-2,25;no\n" * 3)
+    assert main(["train", "p.csv"]) == 2
+    error = "column 1 (a) has texts such as '-2,25': --decimal-comma reads them as numbers, --text as categories"
+    assert error in capsys.readouterr().err
+    assert main(["train", "p.csv", "--text", "a", "-o", "categories.npz"]) == 0
+    assert load(folder / "categories.npz").names == ["a=-2,25", "a=1,5"]
+    assert main(["train", "p.csv", "--decimal-comma", "-o", "numbers.npz"]) == 0
+    assert load(folder / "numbers.npz").names == ["a"]
+
+
+def test_numbers_that_are_taken_as_classes_are_noted(folder, capsys):
+    (folder / "p.csv").write_text("a,y\n" + "".join(f"{k % 7},{k % 25}\n" for k in range(60)))
+    note = "note: 25 different labels are taken as classes; to predict numbers, add --loss squared"
+    assert main(["train", "p.csv", "-o", "m.npz"]) == 0
+    assert note in capsys.readouterr().err
+    assert main(["train", "p.csv", "--loss", "hinge", "-o", "asked.npz"]) == 0
+    assert "note" not in capsys.readouterr().err
+    (folder / "q.csv").write_text("a,y\n" + "".join(f"{k},{k % 3}.5\n" for k in range(9)))
+    assert main(["train", "q.csv"]) == 2
+    assert capsys.readouterr().err == (
+        "fenchel: labels such as 0.5 are no classes; to predict numbers, choose a loss of regression, such as "
+        "--loss squared\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [

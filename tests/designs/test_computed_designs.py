@@ -50,7 +50,7 @@ TEXTS = [
     "good " * 300,
     "ugly\nand good",
 ]
-TABLE = sp.random_array((9, 6), density=0.5, rng=np.random.default_rng(3), format="csr")
+TABLE = sp.random_array((9, 6), density=0.5, random_state=np.random.default_rng(3), format="csr")
 
 
 def polynomial_cases():

@@ -352,7 +352,7 @@ def test_sums_of_long_columns_are_short():
 
 
 def test_the_order_of_entries_does_not_count():
-    X = sp.random_array((50, 30), density=0.3, format="csr", rng=np.random.default_rng(5))
+    X = sp.random_array((50, 30), density=0.3, format="csr", random_state=np.random.default_rng(5))
     reverse = np.concatenate([np.arange(X.indptr[i + 1] - 1, X.indptr[i] - 1, -1) for i in range(50)])
     unsorted = CSRDesign(sp.csr_array((X.data[reverse], X.indices[reverse], X.indptr), X.shape))
     for name in ("adjoint_roundings", "largest_row_norm", "largest_entry"):

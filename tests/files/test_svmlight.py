@@ -126,7 +126,7 @@ def test_blocks_of_any_size_hold_what_an_independent_parser_reads(tmp_path, monk
 
 
 def test_what_scikit_learn_reads(tmp_path):
-    X = sp.random_array((200, 50), density=0.2, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array((200, 50), density=0.2, random_state=np.random.default_rng(0), format="csr")
     y, qid = np.arange(200.0) % 7, np.arange(200) // 10
     dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False, query_id=qid, comment="of\ntwo lines")
     expected, labels, queries = load_svmlight_file(str(tmp_path / "a.svm"), query_id=True)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import is_classifier
 from sklearn.datasets import make_classification
 from sklearn.linear_model import (
@@ -47,6 +48,18 @@ def targets_of(n=80):
     return X, X @ np.arange(5.0) + 2.0 + rng.standard_t(2, n), rng.uniform(0.2, 3.0, n)
 
 
+#: scikit-learn from 1.8 on reads the penalty from l1_ratio alone, and has other fitted attributes in the future
+RECENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+
+
+def logistic(l1_ratio, **parameters):
+    """scikit-learn's class with this penalty, as its version wants it to be said."""
+    if not RECENT:
+        parameters["penalty"] = "l1" if l1_ratio == 1 else "elasticnet"
+        l1_ratio = None if l1_ratio == 1 else l1_ratio
+    return LogisticRegression(C=0.3, l1_ratio=l1_ratio, **parameters, **TIGHT)
+
+
 #: estimators of classes, the gap that their tolerance should reach, and the numbers of classes
 CLASSIFIERS = [
     (LinearSVC(C=0.3, loss="hinge", dual=True, **TIGHT), 1e-6, (2, 3)),
@@ -55,12 +68,16 @@ CLASSIFIERS = [
     (LinearSVC(C=0.3, multi_class="crammer_singer", class_weight="balanced", **TIGHT), 1e-6, (3,)),
     (LogisticRegression(C=0.3, class_weight=WEIGHTS, **TIGHT), 1e-6, (2, 3)),
     (LogisticRegression(C=0.3, fit_intercept=False, solver="newton-cg", **TIGHT), 1e-6, (2, 3)),
-    (LogisticRegression(C=0.3, l1_ratio=1.0, solver="saga", **TIGHT), 1e-6, (2, 3)),
-    (LogisticRegression(C=0.3, l1_ratio=0.4, solver="saga", **TIGHT), 1e-6, (2,)),
-    (LogisticRegression(C=0.3, l1_ratio=1, solver="liblinear", class_weight=WEIGHTS, **TIGHT), 1e-6, (2,)),
+    (logistic(1.0, solver="saga"), 1e-6, (2, 3)),
+    (logistic(0.4, solver="saga"), 1e-6, (2,)),
+    (logistic(1, solver="liblinear", class_weight=WEIGHTS), 1e-6, (2,)),
     (
         LogisticRegressionCV(
-            Cs=3, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False, tol=1e-10, max_iter=9999
+            Cs=3,
+            scoring="accuracy",
+            tol=1e-10,
+            max_iter=9999,
+            **({"l1_ratios": (0,), "use_legacy_attributes": False} if RECENT else {}),
         ),
         1e-6,
         (2, 3),

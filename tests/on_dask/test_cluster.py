@@ -164,7 +164,7 @@ def test_sparse_blocks_and_solver_objects(client):
 @pytest.mark.thorough
 def test_a_cluster_is_started_and_closed_without_one():
     X, y = data(60)
-    with dask.config.set({"fenchel.timeout": "120 s"}):
+    with dask.config.set({"fenchel.timeout": "600 s"}):
         model = LinearClassifier("logistic", n_jobs=1).fit(da.from_array(X, chunks=(20, 5)), y)
     assert model.converged_
 

@@ -78,7 +78,7 @@ def test_products_and_norms_are_those_of_the_whole(kind, groups):
     assert split.shape == whole.shape
     assert split.stored_entries == whole.stored_entries
     assert_allclose(split.squared_row_norms, whole.squared_row_norms, rtol=1e-14)
-    assert_array_equal(split.row_magnitudes, whole.row_magnitudes)
+    assert_allclose(split.row_magnitudes, whole.row_magnitudes, rtol=1e-14)
     assert split.largest_row_norm >= np.sqrt(np.max(whole.squared_row_norms)) * (1 - 1e-14)
     assert_array_equal(split.part(3, 70).scores(w), as_design(sp.csr_array(X)[3:70]).scores(w))
     # the bounds on rounding cover another order of the sums
@@ -90,9 +90,10 @@ def test_scores_are_those_of_the_weights_they_are_asked_for():
     split, whole = in_groups(X, [30]), as_design(X)
     w = np.ones(6)
     split.scores(w)[:] = np.nan
-    assert_array_equal(split.scores(w), whole.scores(w))
+    # products with fewer rows may be summed in another order
+    assert_allclose(split.scores(w), whole.scores(w), rtol=0.0, atol=1e-13)
     w[0] = 2.0
-    assert_array_equal(split.scores(w), whole.scores(w))
+    assert_allclose(split.scores(w), whole.scores(w), rtol=0.0, atol=1e-13)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -221,7 +222,8 @@ def test_the_terms_of_parts_add_up_to_the_risk(name):
     values = [part.value(scores[span]) for part, span in zip(parts, spans, strict=True)]
     assert_allclose(sum(values), risk.value(scores), rtol=1e-13)
     slopes = [part.subgradient(scores[span]) for part, span in zip(parts, spans, strict=True)]
-    assert_array_equal(np.concatenate(slopes), risk.subgradient(scores))
+    # exponentials of the last few of an array may be rounded otherwise than those before
+    assert_allclose(np.concatenate(slopes), risk.subgradient(scores), rtol=1e-13, atol=1e-16)
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -78,6 +78,26 @@ def test_samples_change_nothing_but_the_way(case, storage, monkeypatch):
     assert_same_optimum(problem, with_them, without)
 
 
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge", "logistic"])
+def test_the_sampling_error_is_what_the_optimum_of_a_sample_loses_on_all_rows(loss, monkeypatch):
+    """In the mean over samples, within a third: the scalars stand for matrices, and samples are finite."""
+    monkeypatch.setattr(sampling, "_FEWEST_ROWS", 500)
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((8000, 8))
+    scores = X @ rng.standard_normal(8) / 2
+    labels = np.where(rng.random(8000) < 1 / (1 + np.exp(-scores)), 1.0, -1.0)
+    problem = Problem(X, MeanRisk(loss, scores + rng.standard_normal(8000) if loss == "squared" else labels), 1e-6)
+    best, lost, stated = solve(problem, tol=1e-9).certificate.primal, [], []
+    for seed in range(20):
+        (output,) = Newton(seed=seed).start(problem, None).outputs
+        assert len(output.sample.selected) == 500
+        output.small_steps(0.0, 30, 10**6)
+        value = problem.risk.value(problem.design.scores(output.weights))
+        lost.append(value + problem.lam * problem.regularizer.value(output.weights) - best)
+        stated.append(output.sampling_error)
+    assert 2 / 3 <= np.mean(stated) / np.mean(lost) <= 3 / 2
+
+
 def test_the_witness_of_a_sample_claims_nothing():
     problem = Case("hinge", n=6000, d=3).problem()
     newton = Newton()

@@ -174,7 +174,7 @@ def test_who_takes_what():
 
 def test_auto_takes_blocks_where_rows_have_little_in_common():
     rng = np.random.default_rng(2)
-    X, y = sp.random_array((60, 400), density=0.02, rng=rng, format="csr"), rng.integers(0, 5, 60)
+    X, y = sp.random_array((60, 400), density=0.02, random_state=rng, format="csr"), rng.integers(0, 5, 60)
     wide = solve(Problem(X, Multinomial(y, 5), 0.01, intercept=True), tol=1e-6)
     assert wide.solver == "block_coordinate"
     tall, labels = rng.standard_normal((300, 4)), rng.integers(0, 3, 300)

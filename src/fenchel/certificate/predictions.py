@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, Floats, MatrixLike
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.confinement import optimum_ball
 from fenchel.certificate.optimum import OptimumBall
@@ -86,7 +86,7 @@ class CertifiedPredictions:
         return f"{count:,} of {total:,} predictions are proved: every exact optimum makes the same ones; {gap}.{rest}"
 
 
-def certified_predictions(problem: Problem, model: Model, witness: Witness, X: Any) -> CertifiedPredictions:
+def certified_predictions(problem: Problem, model: Model, witness: Witness, X: MatrixLike) -> CertifiedPredictions:
     """Predict the rows of X, and prove which predictions every exact optimum of the problem makes.
 
     Parameters

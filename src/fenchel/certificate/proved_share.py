@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import MatrixLike
 from fenchel.certificate.confinement import check_confined, sketch, training_rows
 from fenchel.certificate.gap import Verdict
 from fenchel.certificate.predictions import CertifiedPredictions, Kind, from_ball, kind_of
@@ -55,7 +55,7 @@ class ProvedShare:
     True
     """
 
-    X: Any
+    X: MatrixLike
     share: float = 0.95
     half_width: float | None = None
 

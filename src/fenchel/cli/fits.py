@@ -60,7 +60,8 @@ def fit(estimator: Any, X: Any, y: Any, **more: Any) -> bool:
 
 def report(estimator: Any, output: Path, *, interrupted: bool) -> int:
     """Print what was proved, and return the exit status."""
-    tell(f"{estimator.solver_}: {estimator.n_iter_} passes over the data", output)
+    passes = estimator.n_iter_
+    tell(f"{estimator.solver_}: {passes} {'pass' if str(passes) == '1' else 'passes'} over the data", output)
     tell(estimator.certificate_, output)
     tell(f"written: {'standard output' if output == DASH else output}", output)
     return INTERRUPTED if interrupted else PROVED if estimator.converged_ else NOT_PROVED

@@ -28,9 +28,12 @@ _DATA = (
 )
 _TABLE = _DATA.replace(", or labelled sequences, a token in each line (.conll)", "")
 _LABEL = "name or number (from 0) of a table's column of labels; the last one if not given"
-_STATUS = (
-    "Exit status: 0 if the tolerance is proved, 3 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
-)
+#: the exit statuses of the commands that prove something, and what they leave behind where they do not
+_NOT_PROVED = {
+    **dict.fromkeys(("train", "cv"), "the model is written all the same"),
+    **dict.fromkeys(("path", "compare"), "the table is written all the same"),
+    "certify": "the gap is printed all the same",
+}
 _LOSSES = "; for ".join(
     f"{task} {', '.join(name + (':' + ','.join(own).upper() if own else '') for name, own in names.items())}"
     for task, names in (("classification", CLASSIFICATION), ("regression", REGRESSION), ("ranking", RANKING))
@@ -66,7 +69,7 @@ def parser() -> ArgumentParser:
     top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for name, (help_text, add) in _COMMANDS.items():
-        command = commands.add_parser(name, help=help_text, description=help_text, epilog=_STATUS)
+        command = commands.add_parser(name, help=help_text, description=help_text, epilog=_status(name))
         add(command)
         options = (name for action in command._actions for name in action.option_strings if name.startswith("--"))
         top.names += (name, *options)
@@ -75,6 +78,13 @@ def parser() -> ArgumentParser:
         commands.add_parser(name, help=help_text, add_help=False)
         top.names += (name,)
     return top
+
+
+def _status(command: str) -> str:
+    """What the exit status of a command means."""
+    proves = _NOT_PROVED.get(command)
+    done = "0 if done" if proves is None else f"0 if the tolerance is proved, 3 if it is not ({proves})"
+    return f"Exit status: {done}, 2 for bad input, 130 after Ctrl-C."
 
 
 def _add_train(train: ArgumentParser) -> None:
@@ -98,7 +108,7 @@ def _add_train(train: ArgumentParser) -> None:
     what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")
     how = _add_effort(train)
     how.add_argument(
-        "--checkpoint", type=Path, metavar="FILE", help="keep the best model so far there, once a minute and at the end"
+        "--checkpoint", type=Path, metavar="FILE", help="write the best model so far to this file, once a minute and at the end"
     )
     how.add_argument("--resume", action="store_true", help="go on from the file of --checkpoint, if there is one")
 
@@ -112,7 +122,7 @@ def _add_predict(predict: ArgumentParser) -> None:
     shown.add_argument("--scores", action="store_true", help="scores instead of labels")
     shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
     shown.add_argument(
-        "--proved", action="store_true", help="add whether every exact optimum predicts the same (for numbers bounds)"
+        "--proved", action="store_true", help="add whether every exact optimum predicts the same label, or the bounds of its number"
     )
     predict.add_argument("--force", action="store_true", help="replace the output file")
 
@@ -124,7 +134,7 @@ def _add_evaluate(evaluate: ArgumentParser) -> None:
 
 def _add_certify(certify: ArgumentParser) -> None:
     _add_model_and_data(certify, "the training data; without it, what was proved in training", nargs="?")
-    certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
+    certify.add_argument("--tol", type=float, help="the relative gap that status 0 stands for; that of the training if not given")
     certify.add_argument(
         "--rigorous", action="store_true", help="enclose both bounds in about 32 digits: slower, on IEEE 754 alone"
     )
@@ -137,7 +147,7 @@ def _add_path(path: ArgumentParser) -> None:
     )
     path.add_argument("--accuracy", type=float, default=1e-2, help="the gap of every C of an interval (%(default)s)")
     _add_held_out(path)
-    path.add_argument("-o", "--output", type=Path, help="a file with commas for the table; - prints it so")
+    path.add_argument("-o", "--output", type=Path, help="a CSV file for the table; - prints CSV")
     path.add_argument("--force", action="store_true", help="replace the output file")
     _add_columns(path, training=True)
     _add_objective(path)
@@ -147,7 +157,7 @@ def _add_path(path: ArgumentParser) -> None:
 def _add_cv(cv: ArgumentParser) -> None:
     cv.add_argument("data", type=Path, help=_TABLE)
     cv.add_argument("--Cs", metavar="VALUES", help="such as 0.01,0.1,1; 10 values from 1e-4 to 1e4 if not given")
-    cv.add_argument("--folds", type=int, default=5, help="%(default)s if not given")
+    cv.add_argument("--folds", type=int, default=5, help="number of folds (%(default)s)")
     cv.add_argument("--scoring", help="a score of scikit-learn, such as roc_auc or neg_mean_absolute_error")
     cv.add_argument("-o", "--output", type=Path, help="the model file, or -; NAME.model.npz if not given")
     cv.add_argument("--force", action="store_true", help="replace the model file")
@@ -163,7 +173,7 @@ def _add_compare(compare: ArgumentParser) -> None:
     compare.add_argument("--Cs", default="1", metavar="VALUES", help="such as 0.1,1,10 (%(default)s)")
     compare.add_argument("--baseline", action="store_true", help="also scikit-learn's class for each loss and C")
     _add_held_out(compare)
-    compare.add_argument("-o", "--output", type=Path, help="a file with commas for the table; - prints it so")
+    compare.add_argument("-o", "--output", type=Path, help="a CSV file for the table; - prints CSV")
     compare.add_argument("--report", type=Path, metavar="FILE", help="also a page that compares them")
     compare.add_argument("--force", action="store_true", help="replace the output files")
     _add_columns(compare, training=True)
@@ -184,7 +194,7 @@ def _add_convert(convert: ArgumentParser) -> None:
     convert.add_argument("-o", "--output", type=Path, help="the folder of the store; NAME.store if not given")
     convert.add_argument("--force", action="store_true", help="replace a store of this name")
     convert.add_argument(
-        "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; else it is looked up"
+        "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; found from the data if not given"
     )
     convert.add_argument("--weights", metavar="COLUMN", help="name or number of a table's column of weights")
     _add_columns(convert)
@@ -222,11 +232,11 @@ def _add_columns(command: ArgumentParser, *, training: bool = False) -> None:
     tables.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
     tables.add_argument("--qid", metavar="COLUMN", help="name or number of a table's column of queries, for rankings")
     tables.add_argument("--format", choices=FORMATS, help="what the file is, if its name does not say it")
-    tables.add_argument("--delimiter", metavar="CHARACTER", help="what separates fields, if it is not found by itself")
+    tables.add_argument("--delimiter", metavar="CHARACTER", help="what separates fields; found from the first line if not given")
     tables.add_argument("--decimal-comma", action="store_true", help="numbers are written 1,5 instead of 1.5")
     if training:
         tables.add_argument(
-            "--impute", choices=IMPUTATIONS, help="replace missing values, here and in predictions; else refused"
+            "--impute", choices=IMPUTATIONS, help="replace missing values, here and in predictions; refused if not given"
         )
         tables.add_argument(
             "--text",
@@ -235,7 +245,7 @@ def _add_columns(command: ArgumentParser, *, training: bool = False) -> None:
             metavar="COLUMN",
             help="a column of categories that look like numbers",
         )
-        tables.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out")
+        tables.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="omit a column")
     shown = command.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="no progress in a terminal")
     shown.add_argument("--verbose", action="store_true", help="progress outside of a terminal too")
@@ -250,14 +260,14 @@ def _add_objective(command: ArgumentParser, *, one: bool = True) -> Any:
             "--surrogate",
             choices=("auto", "bound", "plug_in"),
             default="auto",
-            help="of a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
+            help="what is minimized for a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
         )
-        what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
-        what.add_argument("--k", type=int, help="of precision_at_k, recall_at_k and ndcg")
+        what.add_argument("--positive", metavar="LABEL", help="which of two labels is positive; the second if not given")
+        what.add_argument("--k", type=int, help="k of precision_at_k, recall_at_k and ndcg")
         what.add_argument(
-            "--gain", default="exponential", help="of ndcg: exponential (2^y - 1) or linear (%(default)s)"
+            "--gain", default="exponential", help="gain of ndcg: exponential (2^y - 1) or linear (%(default)s)"
         )
-        what.add_argument("--beta", type=float, help="of fbeta; 1 if not given")
+        what.add_argument("--beta", type=float, help="beta of fbeta; 1 if not given")
     what.add_argument("--l1-ratio", type=float, default=0.0, help="0 = ridge (L2), 1 = lasso (L1) (%(default)s)")
     what.add_argument("--regularizer", help=f"in place of --l1-ratio: {', '.join(REGULARIZERS)}")
     what.add_argument("--intercept", action=BooleanOptionalAction, default=True, help="a free intercept")
@@ -266,19 +276,19 @@ def _add_objective(command: ArgumentParser, *, one: bool = True) -> Any:
         default="auto",
         help=f"the form of more than two classes (%(default)s): {', '.join(MULTICLASS)}",
     )
-    what.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their sizes")
+    what.add_argument("--class-weight", choices=("balanced",), help="weight classes inversely to their sizes")
     return what
 
 
 def _add_effort(command: ArgumentParser, *, one: bool = True) -> Any:
     how = command.add_argument_group("how")
     how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
-    how.add_argument("--max-iter", type=float, default=1000, help="passes over the data at most (%(default)s)")
-    how.add_argument("--time-limit", type=float, metavar="SECONDS", help="the best model so far is written then")
+    how.add_argument("--max-iter", type=float, default=1000, help="largest number of passes over the data (%(default)s)")
+    how.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop then, with the best model so far")
     if one:
-        how.add_argument("--solver", default="auto", help=f"%(default)s if not given; {', '.join(SOLVERS)}")
-    how.add_argument("--threads", type=int, help="for several classes, and solvers that use them")
-    how.add_argument("--seed", type=int, default=0, help="of the order of the examples (%(default)s)")
+        how.add_argument("--solver", default="auto", help=f"one of {', '.join(SOLVERS)} (%(default)s)")
+    how.add_argument("--threads", type=int, help="number of threads, for several classes and for solvers that use them")
+    how.add_argument("--seed", type=int, default=0, help="seed of the order in which examples are visited (%(default)s)")
     return how
 
 

@@ -47,7 +47,7 @@ def path(options: Namespace) -> int:
     for k, C in enumerate(found.Cs):
         certificate = found.certificates[k]
         weights = _count(found.coefs[k])
-        row = (f"{C:.6g}", f"{certificate.primal:.6g}", f"{certificate.relative_gap:.1e}", f"{weights}")
+        row = (f"{C:.6g}", f"{certificate.primal:.6g}", _gap(certificate), f"{weights}")
         rows.append(row if test is None else (*row, f"{_path_score(given, found, k, test):.4f}"))
     _write_table(options, header, rows)
     goal = options.accuracy if isinstance(Cs, tuple) or (Cs is None and found.accuracy is not None) else options.tol
@@ -66,6 +66,11 @@ def _values_or_interval(text: str | None) -> Any:
             raise FenchelError(f"--Cs: an interval is LOW:HIGH, got {text!r}")
         return tuple(ends)
     return numbers("Cs", text)
+
+
+def _gap(certificate: Any) -> str:
+    """The relative gap; rounding may leave a negative one of an optimal model, which proves no more than zero."""
+    return f"{max(certificate.relative_gap, 0.0):.1e}"
 
 
 def _count(weights: Any) -> int:
@@ -134,7 +139,7 @@ def compare(options: Namespace) -> int:
         certificate = _certificate(run, data)
         score = None if test is None else main_score(run.estimator, test.X, test.y)[1]
         solver = run.solver if run.peer or run.solver != "auto" else f"auto ({run.estimator.solver_})"
-        row = (run.name, solver, f"{run.C:g}", f"{seconds:.3f}", f"{certificate.relative_gap:.1e}")
+        row = (run.name, solver, f"{run.C:g}", f"{seconds:.3f}", _gap(certificate))
         rows.append(row if score is None else (*row, f"{score:.4f}"))
         if not run.peer:
             proved = proved and certificate.meets(options.tol)
@@ -206,7 +211,7 @@ def _warm_up(run: _Run, data: Data) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            clone(run.estimator).set_params(max_iter=1).fit(few.X, few.y, **few.more)
+            clone(run.estimator).fit(few.X, few.y, **few.more)
     except ValueError:
         # few rows may have one class; what is wrong with all rows is said by their fit
         return

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from fenchel.cli.objective import estimator_of, is_ranking, is_regression, label_of, settle
-from fenchel.cli.output import check_checkpoint, check_output, save_model, table_lines, tell
+from fenchel.cli.output import check_checkpoint, check_output, save_model, say, table_lines, tell
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import bare_name, check_data
 from fenchel.loading import no_collection
+
+#: more classes of numbers than this, with fewer rows each than the second number, are more likely numbers to predict
+_MANY_CLASSES, _ROWS_OF_A_CLASS = 20, 10
 
 
 def train(options: Namespace) -> int:
@@ -22,6 +25,7 @@ def train(options: Namespace) -> int:
     check_checkpoint(options.checkpoint, resume=options.resume)
     if sequences.asked_for(options):
         return sequences.train(options, output)
+    by_default = options.loss is None and options.measure is None
     settle(options)
     check_data(options.data)
     load_scikit_learn()
@@ -34,6 +38,8 @@ def train(options: Namespace) -> int:
     data = data_of(options, table, ranks=ranks)
     if options.positive is not None:
         estimator.set_params(pos_label=label_of(options.positive, table.y))
+    if not ranks and not is_regression(options):
+        _check_classes(table.y, by_default=by_default)
     interrupted = fit(estimator, data.X, data.y, **data.more)
     save_model(_model_file(estimator, table), output)
     tell(_size(options, table, estimator), output)
@@ -74,6 +80,23 @@ def model_output(options: Namespace) -> Path:
         output = Path((bare.stem or bare.name) + ".model.npz")
     check_output(output, options.force)
     return output
+
+
+def _check_classes(labels: Any, *, by_default: bool) -> None:
+    """Raise for labels that are fractions; say so where other labels look like numbers to predict."""
+    import numpy as np
+
+    if labels.dtype.kind not in "if":
+        return
+    classes = np.unique(labels)
+    fractions = classes[classes != np.floor(classes)]
+    if len(fractions):
+        raise FenchelError(
+            f"labels such as {fractions[0]:g} are no classes; to predict numbers, choose a loss of regression, such as "
+            "--loss squared"
+        )
+    if by_default and len(classes) > max(_MANY_CLASSES, len(labels) / _ROWS_OF_A_CLASS):
+        say(f"note: {len(classes):,} different labels are taken as classes; to predict numbers, add --loss squared")
 
 
 def _model_file(estimator: Any, table: Any) -> Any:

@@ -171,7 +171,7 @@ class DaskGroups:
 
         ``patience`` are the seconds for the transfer of the results.
         """
-        self._wait(list(pending.values()))
+        self._wait(pending)
         failed = [k for k, future in pending.items() if future.status == "error"]
         for k in failed:
             self._raise(k, pending[k])
@@ -213,9 +213,9 @@ class DaskGroups:
         finally:
             gathering.cancel()
 
-    def _wait(self, futures: list[Future]) -> None:
-        """Wait for tasks, in short pieces; raise when none of them ends for too long."""
-        limit = timeout()
+    def _wait(self, pending: dict[int, Future]) -> None:
+        """Wait for the tasks of some groups, in short pieces; raise when none of them ends for too long."""
+        limit, futures = timeout(), list(pending.values())
         unfinished, since = len(futures), time.monotonic()
         while unfinished:
             try:
@@ -233,7 +233,7 @@ class DaskGroups:
             self._check_connection()
             if time.monotonic() - since > limit:
                 workers = len(self.client.nthreads())
-                waiting = [k for k, future in enumerate(futures) if future.status == "pending"]
+                waiting = [k for k, future in pending.items() if future.status == "pending"]
                 raise LostDataError(
                     f"no task of {self._named(waiting)} ended within {limit:g} s; {workers} workers are connected. If "
                     "tasks take longer, raise the setting fenchel.timeout of dask.config"

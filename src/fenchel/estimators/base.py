@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, ArrayLike, Floats, MatrixLike
 from fenchel.certificate import ProvedShare
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
@@ -66,13 +66,13 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
 
     # --- the four steps
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X and labels or targets y.  Ctrl-C stores the best model so far and is raised again."""
         # the time of the validation counts
         deadline = Deadline(self.time_limit)
         return self._fit_and_store(self.encode(X, y, sample_weight), deadline)
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         """Check the parameters and the data, and encode the labels."""
         raise NotImplementedError
 
@@ -281,7 +281,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         if not isinstance(self.verbose, (bool, np.bool_, Integral)):
             raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")
 
-    def _task(self, X: Any, weights: Floats | None, **fields: Any) -> Task:
+    def _task(self, X: MatrixLike, weights: Floats | None, **fields: Any) -> Task:
         design = as_design(X)
         return Task(X=X, design=design, C=self.C, regularizer=self._regularizer(), weights=weights, **fields)
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Floats
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.certificate import ProvedShare
 from fenchel.designs import as_design
 from fenchel.estimators.base import LazyProblem, LinearEstimator
@@ -32,7 +32,7 @@ from fenchel.risks import MULTICLASS, MeanRisk
 class BaseClassifier(Probabilities, LinearEstimator):
     """What classifiers share, with and without a kernel."""
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         self._check_parameters()
         X, y, fitted = validated(self, X, y, **self._input(X))
         sample_weight = checked_weights(sample_weight, X)
@@ -76,7 +76,7 @@ class BaseLinearClassifier(BaseClassifier):
         labels = one_vs_rest(task.targets[:, None], np.arange(task.n_classes))
         return self._problem(task, MeanRisk(self._loss(), labels, task.weights))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes plus confidences below one vote."""
         check_is_fitted(self)
         if self._fitted_form() == "ovo" and len(self.classes_) > 2:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Floats, MatrixLike
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseClassifier
 from fenchel.estimators.kernel_base import KernelEstimator
@@ -151,7 +151,7 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
             del found["intercept_"]
         return found
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: MatrixLike) -> Floats:
         return super()._scores(X) + vars(self).get("intercept_", 0.0)
 
     def _stock(self) -> Any:

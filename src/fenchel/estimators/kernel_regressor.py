@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Floats, MatrixLike
 from fenchel.estimators.kernel_base import KernelEstimator
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.regressor import BaseRegressor
@@ -122,6 +122,6 @@ class KernelRegressor(SolverParameters, KernelEstimator, BaseRegressor):
     def _stock(self) -> Any:
         return stock_kernel_regressor(self)
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: MatrixLike) -> Floats:
         scores = super()._scores(X) + self.intercept_
         return scores[:, 0] if np.ndim(self.intercept_) == 0 else scores

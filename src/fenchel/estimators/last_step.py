@@ -7,8 +7,10 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fenchel.arrays import MatrixLike
 
-def last_step(model: Any, X: Any) -> tuple[Any, Any]:
+
+def last_step(model: Any, X: MatrixLike) -> tuple[Any, Any]:
     """The estimator itself, and X as the steps before it transform it."""
     if "best_estimator_" in vars(model):
         return last_step(model.best_estimator_, X)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Floats, MatrixLike
 from fenchel.designs import as_design
 from fenchel.designs.computed import ComputedDesign
 from fenchel.designs.storage import check_storage
@@ -32,7 +32,7 @@ class LinearModel(BaseEstimator):
         tags.input_tags.string = self.features is not None
         return tags
 
-    def _input(self, X: Any) -> dict[str, Any]:
+    def _input(self, X: MatrixLike) -> dict[str, Any]:
         """check_array's options for this X: any real type, sparse formats that have rows or columns.
 
         Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its
@@ -45,14 +45,14 @@ class LinearModel(BaseEstimator):
         options = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
         return options if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**options, "order": "C"}
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: MatrixLike) -> Any:
         """X as scikit-learn validates it for a fitted estimator."""
         check_is_fitted(self)
         if self.features is not None:
             return self._computed(X)
         return validate_data(self, X, reset=False, **self._input(X))
 
-    def _computed(self, X: Any) -> ComputedDesign:
+    def _computed(self, X: MatrixLike) -> ComputedDesign:
         """The features of raw data, by what the fit has learned; held-out rows of a fit are such a design already."""
         design = X if isinstance(X, ComputedDesign) else self.features_.design(X)
         if design.shape[1] != self.n_features_in_:
@@ -61,7 +61,7 @@ class LinearModel(BaseEstimator):
             )
         return design
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: MatrixLike) -> Floats:
         return as_design(self._rows(X)).scores(self._weights()) + self.intercept_
 
     def to_sklearn(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, ArrayLike, Floats, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import one_vs_rest
 from fenchel.estimators.measure_choice import MeasureChoice
@@ -212,7 +212,7 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
     loss = "hinge"
     multi_class = "ovr"
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         """As for any classifier.  With two classes the second is the positive one, unless ``pos_label`` says so."""
         choice = self._choice()
         if not choice.weighted:
@@ -224,7 +224,7 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         self._warn_of_majority(task)
         return replace(task, folds=self._folds_of_bounds(task))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Scores above the thresholds: (n, classes), or (n,) for two, positive for the second of ``classes_`` even if
         the first is the positive label: scikit-learn's rule.
         """

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils.multiclass import type_of_target
 
-from fenchel.arrays import Floats
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.measure_choice import MeasureChoice
@@ -38,7 +38,7 @@ _CONSTANT_SCORE = 1.0
 _INDICATORS = "y must be an indicator matrix (n, labels) of 0 and 1, with at least two columns"
 
 
-def _matrix(y: Any) -> Any:
+def _matrix(y: ArrayLike) -> Any:
     """Labels as an array, unless they are sparse or a data frame; raise for lists of different lengths."""
     try:
         return np.asarray(y) if isinstance(y, (list, tuple)) else y
@@ -194,7 +194,7 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
 
     # --- the steps of a fit
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         """Check the parameters, the data and the indicator matrix of the labels, which may be sparse."""
         self._check_parameters()
         if self.measure is not None and not self._choice().weighted:
@@ -261,22 +261,22 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
 
     # --- predictions
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Scores above the thresholds, (n, labels); positive for labels that are predicted."""
         return self._scores(X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """The indicator matrix (n, labels) of 0 and 1; sparse if that of the fit was."""
         found = (self.decision_function(X) > 0.0).astype(np.int64)
         return sp.csr_matrix(found) if self.sparse_output_ else found
 
     @available_unless(_has_no_probabilities)
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """The probability of each label, (n, labels)."""
         return expit(self.decision_function(X))
 
     @available_unless(_has_no_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Logarithms of ``predict_proba``."""
         return -np.logaddexp(0.0, -self.decision_function(X))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseLinearClassifier
@@ -143,7 +143,7 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         """As for any classifier; ``targets`` are the places of the classes in their order."""
         task = super().encode(X, y, sample_weight)
         assert task.classes is not None
@@ -175,7 +175,7 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         thresholds = ordered_thresholds(scores, task.targets, task.n_classes, task.weights)
         return with_thresholds(found, thresholds, solutions)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """(n, classes) in the order of ``classes_``: how far the score is inside the thresholds of each class, the
         distance to the nearer one, negative outside.  It is positive for the prediction alone.
 
@@ -224,7 +224,7 @@ def _are_labels(order: Any) -> bool:
         return False
 
 
-def _declared_order(y: Any) -> list[Any] | None:
+def _declared_order(y: ArrayLike) -> list[Any] | None:
     """The categories of labels that were declared to be in order, in a data frame's column."""
     dtype: Any = getattr(y, "dtype", None)
     ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, ArrayLike, Floats, MatrixLike
 from fenchel.certificate.confinement import TrainingRows, check_confined, training_rows
 from fenchel.designs import row_lengths
 from fenchel.errors import FenchelError
@@ -40,8 +40,8 @@ _LASSO_POINTS, _LASSO_RANGE = 100, 1e3
 
 @of_package
 def regularization_path(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     Cs: Any = None,
     *,
     loss: str | Loss = "hinge",
@@ -49,7 +49,7 @@ def regularization_path(
     regularizer: str | Regularizer | None = None,
     fit_intercept: bool = True,
     multi_class: str = "auto",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     tol: float = 1e-3,
     accuracy: float = 1e-2,
     max_iter: float = 1000,

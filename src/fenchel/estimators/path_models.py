@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, Floats, MatrixLike
 from fenchel.certificate import Certificate, CertifiedPredictions, PathCertificate
 from fenchel.certificate.confinement import TrainingRows, sketch_around
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
@@ -111,7 +111,7 @@ class RegularizationPath:
         intercept = self.intercepts[best]
         return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate
 
-    def certified_predictions(self, X: Any, C: float) -> CertifiedPredictions:
+    def certified_predictions(self, X: MatrixLike, C: float) -> CertifiedPredictions:
         """Predict with the model of ``at(C)``, and prove which predictions every exact optimum for this C makes.
 
         Parameters

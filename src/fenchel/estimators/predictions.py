@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, Floats, MatrixLike
 from fenchel.estimators.sklearn_bases import ClassifierMixin, available_unless
 
 
@@ -25,12 +25,12 @@ class ScoreClassifier(ClassifierMixin):
     _scores: Any
     classes_: Array
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Signed scores: (n,) for two classes, else (n, classes)."""
         scores = self._scores(X)
         return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: MatrixLike) -> Array:
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
@@ -42,7 +42,7 @@ class Probabilities(ScoreClassifier):
     _fitted_form: Any
 
     @available_unless(_has_no_probabilities)
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
         "multinomial"; one-vs-rest ones are scaled to add up to one.
         """
@@ -57,7 +57,7 @@ class Probabilities(ScoreClassifier):
         return np.divide(probabilities, total, out=uniform, where=total > 0)
 
     @available_unless(_has_no_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Logarithms of ``predict_proba``."""
         scores = self.decision_function(X)
         if scores.ndim == 2 and self._fitted_form() == "multinomial":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fenchel.arrays import ArrayLike, MatrixLike
 from fenchel.certificate.confinement import (
     TrainingRows,
     brackets_at_scores,
@@ -97,7 +98,7 @@ class Sketches:
 class ProvedPredictions:
     """The method ``certified_predictions`` of estimators with a certificate."""
 
-    def certified_predictions(self, X: Any) -> CertifiedPredictions:
+    def certified_predictions(self, X: MatrixLike) -> CertifiedPredictions:
         """Predict, and prove which predictions every exact optimum of the training problem makes.
 
         A fit keeps what this needs: for each problem the centre and the radius of a ball that contains the optimal
@@ -148,7 +149,7 @@ class ProvedPredictions:
             )
         return ""
 
-    def _proved(self: Any, optimum: OptimumOfFit, X: Any) -> CertifiedPredictions:
+    def _proved(self: Any, optimum: OptimumOfFit, X: MatrixLike) -> CertifiedPredictions:
         design = as_design(self._rows(X))
         scores = design.scores(self._weights()) + self.intercept_
         if scores.ndim == 2 and scores.shape[1] == 1 and optimum.kind == "sign":
@@ -178,7 +179,9 @@ def kind_of_task(task: Task) -> Kind:
     return "class" if task.n_classes > 2 else "sign"
 
 
-def optimum_of(estimator: LinearEstimator, X: Any, y: Any, sample_weight: Any = None) -> OptimumOfFit:
+def optimum_of(
+    estimator: LinearEstimator, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> OptimumOfFit:
     """What a linear model proves about its exact optimum, recomputed from its training data.
 
     Parameters
@@ -213,7 +216,11 @@ def optimum_of(estimator: LinearEstimator, X: Any, y: Any, sample_weight: Any = 
 
 
 def certified_predictions(
-    estimator: LinearEstimator, X: Any, X_train: Any, y_train: Any, sample_weight: Any = None
+    estimator: LinearEstimator,
+    X: MatrixLike,
+    X_train: MatrixLike,
+    y_train: ArrayLike,
+    sample_weight: ArrayLike | None = None,
 ) -> CertifiedPredictions:
     """The method of this name, with a proof that is recomputed from the training data.
 

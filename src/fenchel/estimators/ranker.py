@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.certificate import CertifiedPredictions
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.designs import as_design
@@ -152,7 +152,9 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
         tags.target_tags.required = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> Self:
         """Fit to rows X with relevance grades y in queries.
 
         Parameters
@@ -174,7 +176,9 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
         deadline = Deadline(self.time_limit)
         return self._fit_and_store(self.encode(X, y, sample_weight, qid), deadline)
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> Task:
+    def encode(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> Task:
         """Check the parameters and the data."""
         self._check_parameters()
         checked_targets(y, "a ranking", "encode grades as 0, 1, ..., from the least to the most relevant")
@@ -199,14 +203,16 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
             "decompositions_": [solution.witness.decomposition for solution in solutions],
         }
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: MatrixLike) -> Floats:
         """The score of each row: within a query, rows are ranked by falling scores."""
         return self._scores(X)
 
     def _stock(self) -> Any:
         return scores_as_regressor(self)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> float:
+    def score(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> float:
         """The mean over queries of NDCG@10 of the ranking by the scores, with ``gain``.
 
         Parameters
@@ -259,6 +265,6 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
                 "the bound on the NDCG, which is weak where grades overlap; use a pairwise loss, or a larger C"
             )
 
-    def _proved(self: Any, optimum: OptimumOfFit, X: Any) -> CertifiedPredictions:
+    def _proved(self: Any, optimum: OptimumOfFit, X: MatrixLike) -> CertifiedPredictions:
         design = as_design(self._rows(X))
         return optimum.predict(design, design.scores(self._weights()))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from fenchel.arrays import Floats
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.certificate import ProvedShare
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
@@ -34,7 +34,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         self._check_parameters()
         checked_targets(y)
         several = get_tags(self).target_tags.multi_output
@@ -60,7 +60,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
             found.update(coef_=found["coef_"][0], intercept_=float(found["intercept_"][0]))
         return found
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: MatrixLike) -> Floats:
         """The predicted target of each row."""
         return self._loss().prediction(self._scores(X))
 

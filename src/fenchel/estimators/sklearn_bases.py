@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self
 
+from fenchel.arrays import ArrayLike, MatrixLike
+
 if TYPE_CHECKING:
 
     class BaseEstimator:
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
     class ClassifierMixin:
         """An estimator with the accuracy for score."""
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+        def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
     class RegressorMixin:
         """An estimator with R² for score."""
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+        def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
 else:
     from sklearn.base import BaseEstimator as BaseEstimator

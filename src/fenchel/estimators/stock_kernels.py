@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.arrays import Array
+from fenchel.arrays import Array, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.estimators.stock_linear import named
 from fenchel.losses import Loss
@@ -87,7 +87,7 @@ def _kernel(model: Any) -> dict[str, Any]:
 
 def _initialized(model: Any, stock: Any) -> Any:
     """The estimator after a fit to two examples, dense or sparse as our support vectors are."""
-    X: Any = np.eye(2)
+    X: MatrixLike = np.eye(2)
     if sp.issparse(model.support_vectors_):
         X = sp.csr_matrix(X)
     weights = stock.get_params(deep=False).get("class_weight")

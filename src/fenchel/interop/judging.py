@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from fenchel.arrays import MatrixLike
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.interop.objective import Data, Objective
@@ -188,7 +189,7 @@ def certify(
     return Judgement(objective.words, tuple(found))
 
 
-def read(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Objective:
+def read(estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Objective:
     """The objective of a fitted estimator on its data; an error that says why if it can't be judged."""
     if isinstance(estimator, Pipeline):
         check_is_fitted(estimator)

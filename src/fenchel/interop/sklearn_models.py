@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array, Floats, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.interop.labels import against_the_rest, by_class, class_weights, encoded
 from fenchel.interop.objective import Data, Objective, Part, Scores, joint, penalty_words, positive, separate
@@ -252,7 +252,7 @@ def kernel_machine(model: Any, data: Data) -> Objective:
     return Objective(f"{words}, C={model.C:g}, kernel {model.kernel!r}, {FREE}", [part])
 
 
-def _gram(model: Any, X: Any) -> Floats:
+def _gram(model: Any, X: MatrixLike) -> Floats:
     if model.kernel == "precomputed":
         return np.asarray(X, dtype=np.float64)
     if callable(model.kernel):

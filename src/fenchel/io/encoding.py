@@ -7,6 +7,7 @@ way.  Missing values are refused, or replaced by a value that was learned too.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from fenchel.io.raw_columns import RawColumn
 IMPUTATIONS = ("median", "mean", "most-frequent")
 #: of a column of texts: more categories than this share of its rows are more likely names than categories
 _NAMES_SHARE, _NAMES_LEAST = 0.5, 50
+#: a number such as 1,5, which is a text unless the user says what its comma is
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 #: unknown categories that a message shows
 _SHOWN = 3
 
@@ -143,10 +146,15 @@ def _learned(column: RawColumn, lines: Array, impute: str | None) -> ColumnCode:
         if len(known) < len(texts) and impute is None:
             _refuse_missing(column, lines, [one is None for one in texts])
         categories = tuple(sorted(set(known)))
+        if column.because is None and categories and all(map(_DECIMAL_COMMA.fullmatch, categories)):
+            raise FenchelError(
+                f"{column.place.path}: {column.place} has texts such as {categories[0]!r}: --decimal-comma reads them as "
+                "numbers, --text as categories"
+            )
         if len(categories) > max(_NAMES_LEAST, _NAMES_SHARE * len(texts)):
             raise FenchelError(
                 f"{column.place.path}: {column.place} has {len(categories):,} different texts in {len(texts):,} rows: "
-                "such names are no categories; leave the column out with --drop"
+                "such names are no categories; omit the column with --drop"
             )
         counts = Counter(known)
         # the first one in order of the most frequent, whatever the order of the rows

@@ -151,7 +151,7 @@ def read_header(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise FenchelError(f"{path}: there is no such store")
     if not is_store(path):
-        raise FenchelError(f"{path}: is no store: it has no {HEADER}")
+        raise FenchelError(f"{path}: is a folder and no store, since it has no {HEADER}; name a file, or a store")
     try:
         header = json.loads((path / HEADER).read_bytes())
         if not isinstance(header, dict):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
@@ -15,6 +15,10 @@ from fenchel.plotting.display import Display
 from fenchel.plotting.gap_curves import certificates_of
 from fenchel.plotting.models import attributes, fitted_part, problem_names
 from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, one_axes, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: rows of a picture; of more certificates the worst ones are drawn
 _MOST_ROWS = 12
@@ -99,7 +103,7 @@ class CertificateDisplay(Display):
 
     @classmethod
     def from_certificate(
-        cls, certificate: Any, *, labels: Any = None, tol: float | None = None, ax: Any = None
+        cls, certificate: Any, *, labels: Any = None, tol: float | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw a certificate, or several.
 
@@ -123,7 +127,7 @@ class CertificateDisplay(Display):
 
     from_estimator = from_certificate
 
-    def _drawn(self, ax: Any) -> Any:
+    def _drawn(self, ax: Axes) -> Any:
         shown, title = list(self.bounds), self.title
         if len(shown) > _MOST_ROWS:
             worst = sorted(range(len(shown)), key=lambda k: -shown[k].gap)[:_MOST_ROWS]
@@ -149,7 +153,7 @@ class CertificateDisplay(Display):
         below(ax)
         return ax
 
-    def _draw_row(self, ax: Any, row: int, one: Bounds, left: float, right: float) -> Any:
+    def _draw_row(self, ax: Axes, row: int, one: Bounds, left: float, right: float) -> Any:
         """A bar from D, which is infinitely far to the left, to P; grey where it may be rounding."""
         first, wrong = row == 0, one.certificate.contradictory
         end = right if math.isinf(one.gap) else one.gap
@@ -164,7 +168,7 @@ class CertificateDisplay(Display):
         return bar
 
 
-def plot_certificate(certificate: Any, *, labels: Any = None, tol: float | None = None, ax: Any = None) -> Any:
+def plot_certificate(certificate: Any, *, labels: Any = None, tol: float | None = None, ax: Axes | None = None) -> Any:
     """Draw where the objective P of a model stands above its lower bound D, with tol and the rounding floor.
 
     Parameters

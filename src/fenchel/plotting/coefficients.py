@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,10 @@ from fenchel.plotting.display import Display
 from fenchel.plotting.models import attributes, feature_names, fitted_part, names_from_steps, problem_names
 from fenchel.plotting.style import NEGATIVE, POSITIVE, colour_table, counted, finish, one_axes, short, table_size
 from fenchel.validation import check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: most classes of a table; of more, those with the largest weights
 _MOST_COLUMNS = 26
@@ -77,7 +81,7 @@ class CoefficientsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, *, count: int = 20, feature_names: Sequence[str] | None = None, ax: Any = None
+        cls, model: Any, *, count: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw the largest weights of a fitted linear model.
 
@@ -99,7 +103,7 @@ class CoefficientsDisplay(Display):
         """
         return cls(*_largest(model, "plot_coefficients", feature_names, count)).plot(ax)
 
-    def _drawn(self, ax: Any) -> Any:
+    def _drawn(self, ax: Axes) -> Any:
         self.bars_, self.image_ = None, None
         if self.weights.ndim == 1:
             ax = one_axes("plot_coefficients", ax, (6.4, 1.5 + 0.22 * max(4, len(self.weights))))
@@ -110,7 +114,7 @@ class CoefficientsDisplay(Display):
             finish(ax, self.title, xlabel=self.output_kind, ylabel="feature")
         return ax
 
-    def _draw_bars(self, ax: Any) -> None:
+    def _draw_bars(self, ax: Axes) -> None:
         colours = [POSITIVE if weight > 0.0 else NEGATIVE for weight in self.weights]
         self.bars_ = ax.barh(range(len(self.weights)), self.weights, color=colours, height=0.7)
         ax.set_yticks(range(len(self.weights)), [short(name) for name in self.features])
@@ -128,7 +132,7 @@ class CoefficientsDisplay(Display):
 
 
 def plot_coefficients(
-    model: Any, *, count: int = 20, feature_names: Sequence[str] | None = None, ax: Any = None
+    model: Any, *, count: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Any:
     """Draw the weights of largest absolute value with the names of their features.
 
@@ -170,7 +174,7 @@ def plot_coefficients(
     return CoefficientsDisplay.from_estimator(model, count=count, feature_names=feature_names, ax=ax).ax_
 
 
-def plot_features(model: Any, *, count: int = 3, ax: Any = None) -> Any:
+def plot_features(model: Any, *, count: int = 3, ax: Axes | None = None) -> Any:
     """Draw the features of largest absolute weight of each label of a chain as a table of colours.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from fenchel.plotting.style import (
     short,
 )
 from fenchel.validation import check_choice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: relative gaps below this are rounding, whatever the objective
 _SMALLEST = 1e-16
@@ -76,7 +80,9 @@ class ConvergenceDisplay(Display):
     title: str = ""
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Any = None, against: str = "seconds", labels: Any = None) -> Self:
+    def from_estimator(
+        cls, model: Any, *, ax: Axes | None = None, against: str = "seconds", labels: Any = None
+    ) -> Self:
         """Draw the trace of a fitted estimator or a Solution, or of several of them.
 
         Parameters
@@ -98,7 +104,7 @@ class ConvergenceDisplay(Display):
         check_choice("against", against, ("seconds", "passes"))
         return cls(*curves_and_title(model, labels)).plot(ax, against=against)
 
-    def plot(self, ax: Any = None, *, against: str = "seconds") -> Self:
+    def plot(self, ax: Axes | None = None, *, against: str = "seconds") -> Self:
         """Draw on these axes, or on those of a new figure.
 
         Parameters
@@ -115,7 +121,7 @@ class ConvergenceDisplay(Display):
         """
         return self._keep(self._drawn(ax, against))
 
-    def _drawn(self, ax: Any, against: str = "seconds") -> Any:
+    def _drawn(self, ax: Axes, against: str = "seconds") -> Any:
         ax = one_axes("plot_convergence", ax)
         several = len(self.curves) > MOST_NAMED and len({curve.label for curve in self.curves}) == 1
         self.lines_: list[Any] = []
@@ -146,7 +152,9 @@ class ConvergenceDisplay(Display):
         beside(ax)
         return ax
 
-    def _draw_curve(self, ax: Any, curve: GapCurve, against: str, own: dict[str, Any], label: Any, marker: str) -> None:
+    def _draw_curve(
+        self, ax: Axes, curve: GapCurve, against: str, own: dict[str, Any], label: Any, marker: str
+    ) -> None:
         x = curve.seconds if against == "seconds" else curve.passes
         estimated = curve.expected_seconds if against == "seconds" else curve.expected_passes
         heights = np.maximum(curve.gaps, max(curve.floor, _SMALLEST))
@@ -156,11 +164,11 @@ class ConvergenceDisplay(Display):
             self.estimates_ += ax.plot(estimated, expected, **dashed)
         self.lines_ += ax.plot(x, heights, marker=marker, markersize=5, linewidth=1.5, label=label, **own)
 
-    def _tolerances(self, ax: Any) -> None:
+    def _tolerances(self, ax: Axes) -> None:
         for tol in sorted({curve.tol for curve in self.curves if curve.tol > 0.0}):
             ax.axhline(tol, linestyle=":", linewidth=1.6, color="0.2", label=f"tol = {tol:g}")
 
-    def _scale(self, ax: Any, against: str) -> None:
+    def _scale(self, ax: Axes, against: str) -> None:
         """Logarithmic axes, without the decades that only the estimates of the first epoch reach."""
         x = np.concatenate([curve.seconds if against == "seconds" else curve.passes for curve in self.curves])
         # of several models the fastest is to be seen beside the slowest
@@ -172,7 +180,7 @@ class ConvergenceDisplay(Display):
             ax.set_ylim(0.3 * min(known), max(_HIGHEST * min(known), 3.0 * max(known)))
 
 
-def plot_convergence(model: Any, *, ax: Any = None, against: str = "seconds", labels: Any = None) -> Any:
+def plot_convergence(model: Any, *, ax: Axes | None = None, against: str = "seconds", labels: Any = None) -> Any:
     """Draw how the certified relative duality gap fell during a fit, or during several.
 
     Certificates are markers.  Dashed is the gap that the solver itself expected in between, which proves nothing.

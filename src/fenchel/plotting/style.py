@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.errors import FenchelError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: M. Okabe and K. Ito, "Color universal design", 2008: distinct for all kinds of colour vision; black and yellow, which
 #: vanish on a dark or a light page, come last
@@ -37,7 +41,7 @@ def pyplot(wanted_by: str) -> Any:
     return plt
 
 
-def one_axes(wanted_by: str, ax: Any, size: tuple[float, float] = (7.2, 3.8)) -> Any:
+def one_axes(wanted_by: str, ax: Axes, size: tuple[float, float] = (7.2, 3.8)) -> Any:
     """The given Axes, or those of a new figure."""
     plt = pyplot(wanted_by)
     if ax is None:
@@ -45,7 +49,7 @@ def one_axes(wanted_by: str, ax: Any, size: tuple[float, float] = (7.2, 3.8)) ->
     return checked_axes(ax)
 
 
-def checked_axes(ax: Any) -> Any:
+def checked_axes(ax: Axes) -> Any:
     """The Axes; an error for anything else."""
     from matplotlib.axes import Axes
 
@@ -54,13 +58,13 @@ def checked_axes(ax: Any) -> Any:
     return ax
 
 
-def _inches(ax: Any) -> float:
+def _inches(ax: Axes) -> float:
     """The width of the picture, or of the part of it, that the axes are in."""
     figure = ax.figure
     return float(figure.bbox.width / figure.dpi)
 
 
-def finish(ax: Any, title: str, **labels: Any) -> None:
+def finish(ax: Axes, title: str, **labels: Any) -> None:
     """Set the labels, and the title unless the caller's Axes have one; without the box around the picture."""
     ax.set(**labels)
     if len(title) > _TITLE * _inches(ax):
@@ -70,7 +74,7 @@ def finish(ax: Any, title: str, **labels: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def beside(ax: Any) -> None:
+def beside(ax: Axes) -> None:
     """A legend that covers no line: at the right, or below a narrow picture."""
     if _inches(ax) >= _WIDE:
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -78,7 +82,7 @@ def beside(ax: Any) -> None:
         below(ax)
 
 
-def below(ax: Any) -> None:
+def below(ax: Axes) -> None:
     """A legend below the label of the horizontal axis."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -105,7 +109,7 @@ def short(name: Any, most: int = _LONGEST_NAME) -> str:
     return words.replace("$", r"\$")
 
 
-def scale_axis(ax: Any, values: Sequence[float], log_from: float) -> None:
+def scale_axis(ax: Axes, values: Sequence[float], log_from: float) -> None:
     """Make the horizontal axis logarithmic for positive values whose ratios exceed ``log_from``; with few labels."""
     known = [value for value in values if math.isfinite(value)]
     if not known or min(known) <= 0.0 or max(known) <= log_from * min(known):
@@ -127,7 +131,7 @@ def counted(number: int, singular: str) -> str:
     return f"{number:,} {singular}{'' if number == 1 else 's'}"
 
 
-def colour_table(ax: Any, weights: Any, rows: Sequence[str], columns: Sequence[str]) -> Any:
+def colour_table(ax: Axes, weights: Any, rows: Sequence[str], columns: Sequence[str]) -> Any:
     """A table of colours with numbers in it if it is small; returns the image."""
     most = float(np.nanmax(np.abs(weights), initial=0.0)) or 1.0
     image = ax.imshow(weights, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.estimators.threshold_curves import ThresholdCurve, curves_of_scores, threshold_curves
 from fenchel.plotting.display import Display
 from fenchel.plotting.models import fitted_part
 from fenchel.plotting.style import PALETTE, colour, finish, one_axes, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: points of a curve: more are not seen
 _MOST_POINTS = 1000
@@ -64,7 +68,14 @@ class ThresholdDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, measure: Any = None, name: str | None = None, ax: Any = None
+        cls,
+        model: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        measure: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the measure of a fitted classifier on these rows.
 
@@ -100,7 +111,7 @@ class ThresholdDisplay(Display):
         measure: Any = "f1",
         pos_label: Any = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the measure of given scores of two classes.
 
@@ -129,7 +140,7 @@ class ThresholdDisplay(Display):
         found = curves_of_scores(y_true, scores, threshold, measure, pos_label)
         return cls(_named(found.curves, name), found.measure, "Thresholds").plot(ax)
 
-    def _drawn(self, ax: Any) -> Any:
+    def _drawn(self, ax: Axes) -> Any:
         ax = one_axes("plot_thresholds", ax)
         # on axes that have curves already the colours go on
         first, self.lines_ = len(ax.get_lines()) // 2, []
@@ -154,7 +165,7 @@ class ThresholdDisplay(Display):
         return ax
 
     @staticmethod
-    def _scale(ax: Any, shown: Sequence[ThresholdCurve]) -> None:
+    def _scale(ax: Axes, shown: Sequence[ThresholdCurve]) -> None:
         """Without the tails of a few extreme scores, but with every threshold in use."""
         chosen = [curve.chosen for curve in shown]
         low = min([*chosen, *(float(np.quantile(curve.thresholds, _TAIL)) for curve in shown)])
@@ -163,7 +174,9 @@ class ThresholdDisplay(Display):
         ax.set_xlim(low - margin, high + margin)
 
 
-def plot_thresholds(model: Any, X: Any, y: Any, *, measure: Any = None, name: str | None = None, ax: Any = None) -> Any:
+def plot_thresholds(
+    model: Any, X: MatrixLike, y: ArrayLike, *, measure: Any = None, name: str | None = None, ax: Axes | None = None
+) -> Any:
     """Draw the measure of a classifier on these rows against the threshold of its scores.
 
     Parameters

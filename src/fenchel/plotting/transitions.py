@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from fenchel.errors import FenchelError
 from fenchel.plotting.display import Display
 from fenchel.plotting.models import attributes, fitted_part
 from fenchel.plotting.style import colour_table, finish, one_axes, table_size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass
@@ -55,7 +58,7 @@ class TransitionsDisplay(Display):
     columns: Sequence[str]
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw the transitions of a chain.
 
         Parameters
@@ -81,14 +84,14 @@ class TransitionsDisplay(Display):
             rows, columns = ["first", *rows], [*columns, "last"]
         return cls(weights, rows, columns).plot(ax)
 
-    def _drawn(self, ax: Any) -> Any:
+    def _drawn(self, ax: Axes) -> Any:
         ax = one_axes("plot_transitions", ax, table_size(len(self.rows), len(self.columns)))
         self.image_ = colour_table(ax, self.weights, self.rows, self.columns)
         finish(ax, "Weights of transitions", xlabel="label of the next token", ylabel="label of a token")
         return ax
 
 
-def plot_transitions(model: Any, *, ax: Any = None) -> Any:
+def plot_transitions(model: Any, *, ax: Axes | None = None) -> Any:
     """Draw the weights of pairs of neighbouring labels, and those of first and last labels, as a table of colours.
 
     Parameters

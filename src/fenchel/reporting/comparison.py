@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
+from fenchel.arrays import ArrayLike, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.markup import Markup, element, joined
 from fenchel.plotting import ConvergenceDisplay, GapCurve, plot_certificate
@@ -24,15 +25,15 @@ from fenchel.reporting.subject import Rows, checked_weights, subject_of
 
 def compare(
     models: Any,
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     path: str | Path,
     *,
     X_test: Any = None,
     y_test: Any = None,
-    sample_weight: Any = None,
-    sample_weight_test: Any = None,
-    qid: Any = None,
+    sample_weight: ArrayLike | None = None,
+    sample_weight_test: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
     qid_test: Any = None,
     title: str | None = None,
 ) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,10 @@ from fenchel.plotting import plot_certificate, plot_coefficients, plot_convergen
 from fenchel.reporting.figures import picture, side_by_side
 from fenchel.reporting.page import Section, folded, note, scrolling
 from fenchel.reporting.subject import Kind, Rows, Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: classes and labels that are listed with their numbers of examples
 _LISTED = 12
@@ -220,7 +224,7 @@ def convergence_section(subject: Subject) -> Section:
     return Section("convergence", "Convergence", joined([side_by_side(*figures), note(words)]))
 
 
-def _draw_convergence(estimator: Any, against: str, ax: Any) -> None:
+def _draw_convergence(estimator: Any, against: str, ax: Axes) -> None:
     plot_convergence(estimator, against=against, ax=ax)
 
 

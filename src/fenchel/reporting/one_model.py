@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from fenchel.arrays import ArrayLike, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.markup import Markup, element
 from fenchel.reporting.baseline import baseline_section
@@ -29,15 +30,15 @@ from fenchel.reporting.subject import Rows, Subject, checked_weights, subject_of
 
 def report(
     model: Any,
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     path: str | Path,
     *,
     X_test: Any = None,
     y_test: Any = None,
-    sample_weight: Any = None,
-    sample_weight_test: Any = None,
-    qid: Any = None,
+    sample_weight: ArrayLike | None = None,
+    sample_weight_test: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
     qid_test: Any = None,
     baseline: Any = False,
     feature_names: Sequence[str] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from fenchel.plotting import plot_thresholds
 from fenchel.reporting.figures import picture, side_by_side
 from fenchel.reporting.page import Section, note, scrolling
 from fenchel.reporting.subject import Rows, Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def thresholds_section(subject: Subject) -> Section:
@@ -36,7 +39,7 @@ def _parts(subject: Subject) -> list[tuple[str, Rows]]:
 
 
 def _thresholds(subject: Subject, rows: Rows, name: str) -> Markup:
-    def draw(ax: Any) -> None:
+    def draw(ax: Axes) -> None:
         ax.set_title(f"Measure and threshold ({name})", fontsize="medium")
         plot_thresholds(subject.estimator, rows.X, rows.y, ax=ax)
 

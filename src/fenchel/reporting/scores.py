@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,10 @@ from fenchel.plotting.style import NOTE, PALETTE, finish, short
 from fenchel.reporting.figures import picture, side_by_side
 from fenchel.reporting.page import Section, note, scrolling
 from fenchel.reporting.subject import Kind, Rows, Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 #: classes of a confusion matrix that is drawn; of more, the most frequent confusions are listed
 _MOST_CLASSES, _LISTED = 20, 12
@@ -190,13 +194,13 @@ def _roc_and_precision(subject: Subject, rows: Rows) -> Markup:
     precision, recall, _ = metrics.precision_recall_curve(signs, own, sample_weight=rows.weight)
     area, average = metrics.auc(false, true), metrics.average_precision_score(signs, own, sample_weight=rows.weight)
 
-    def roc(ax: Any) -> None:
+    def roc(ax: Axes) -> None:
         ax.plot([0.0, 1.0], [0.0, 1.0], color=NOTE, linewidth=0.8, linestyle="--", label="chance")
         ax.plot(*_thin(false, true), color=PALETTE[0], linewidth=1.8, label=f"{subject.name}, area {area:.3f}")
         finish(ax, f"ROC curve ({_where(subject)})", xlabel="false positive rate", ylabel="true positive rate")
         ax.legend(frameon=False, fontsize="small")
 
-    def pr(ax: Any) -> None:
+    def pr(ax: Axes) -> None:
         share = float(np.average(signs, weights=rows.weight))
         ax.axhline(share, color=NOTE, linewidth=0.8, linestyle="--", label=f"chance, {share:.3g}")
         ax.plot(*_thin(recall, precision), color=PALETTE[0], linewidth=1.8, label=f"average precision {average:.3f}")
@@ -232,7 +236,7 @@ def _confusion_of(subject: Subject, labels: Any, y: Any, predicted: Any) -> Mark
         header = ("class", "predicted", "rows", "share of the class")
         return joined([note(f"The most frequent confusions of {len(names)} classes:"), scrolling(header, cells)])
 
-    def draw(ax: Any) -> None:
+    def draw(ax: Axes) -> None:
         shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
         ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
         for i, j in np.argwhere(counts > 0):
@@ -256,12 +260,12 @@ def _residuals(subject: Subject, rows: Rows) -> Markup:
     some = np.random.default_rng(0).permutation(len(y))[:_MOST_POINTS]
     shown = "" if len(some) == len(y) else f", {len(some):,} of {len(y):,} rows"
 
-    def cloud(ax: Any) -> None:
+    def cloud(ax: Axes) -> None:
         ax.axhline(0.0, color=NOTE, linewidth=0.8)
         ax.plot(predicted[some], errors[some], "o", markersize=3, alpha=0.5, color=PALETTE[0], markeredgewidth=0)
         finish(ax, f"Residuals ({_where(subject)}{shown})", xlabel="prediction", ylabel="target - prediction")
 
-    def histogram(ax: Any) -> None:
+    def histogram(ax: Axes) -> None:
         ax.hist(errors, bins=min(40, max(5, len(y) // 10)), color=PALETTE[0], alpha=0.8)
         ax.axvline(0.0, color=NOTE, linewidth=0.8)
         finish(ax, "Distribution of residuals", xlabel="target - prediction", ylabel="rows")
@@ -293,7 +297,7 @@ def _queries(subject: Subject, rows: Rows) -> Markup:
     each = np.array([ndcg_score(y[qid == one], predicted[qid == one]) for one in np.unique(qid)[:_MOST_POINTS]])
     each = each[np.isfinite(each)]
 
-    def histogram(ax: Any) -> None:
+    def histogram(ax: Axes) -> None:
         ax.hist(each, bins=np.linspace(0.0, 1.0, 21), color=PALETTE[0], alpha=0.8)
         finish(ax, f"NDCG@10 of {len(each):,} queries ({_where(subject)})", xlabel="NDCG@10", ylabel="queries")
 

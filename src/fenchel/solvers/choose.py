@@ -6,9 +6,11 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   descent needs a number of epochs that grows with C times the squared norm of the rows, the ``curvature`` below.  With
   few features Newton's method is therefore used if the loss is smooth, the features are very few, or the tolerance is
   very small.  With other losses descent begins: it is fast on separable data, and elsewhere Newton's method takes over
-  at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  With
-  many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the linear systems
-  of Newton's method are large.  With a large C a smooth loss needs more of them, and there too the pace decides.
+  at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  Over
+  files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
+  in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
+  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs more
+  of them, and there too the pace decides.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
@@ -149,6 +151,11 @@ TABLE = (
     Row(
         "very small tolerance, unless the curvature is small",
         lambda facts: facts.tol < 1e-8 and facts.curvature >= 10.0,
+        _NEWTON_FIRST,
+    ),
+    Row(
+        "larger than memory, and no strong regularization",
+        lambda facts: facts.in_blocks and facts.curvature >= 10.0,
         _NEWTON_FIRST,
     ),
     Row("all other problems", lambda facts: True, ("dual_coordinate", "newton"), 8.0, newton_passes),

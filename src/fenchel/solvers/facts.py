@@ -51,6 +51,8 @@ class Facts:
     chains: bool = False
     #: of such a risk, the pairs of labels of all sequences over the pairs of a token and a label
     chain_pairs: float = 0.0
+    #: whether X is in files, and larger than a block of rows in memory
+    in_blocks: bool = False
 
     @property
     def tall(self) -> bool:
@@ -96,4 +98,5 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         free=regularizer.free_directions() is not None,
         chains=chains is not None,
         chain_pairs=0.0 if chains is None else chains.sequences.labels * chains.terms / chains.sequences.tokens,
+        in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

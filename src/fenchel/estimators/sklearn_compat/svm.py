@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import ArrayLike, MatrixLike
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regressor import BaseRegressor
 from fenchel.estimators.regularization import elastic_net
@@ -100,7 +101,7 @@ class LinearSVC(DropIn, BaseLinearClassifier):
         # "crammer_singer" ignores the penalty, as scikit-learn's does
         return elastic_net(float(self.penalty == "l1" and self.multi_class != "crammer_singer"))
 
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    def encode(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Task:
         """As for any classifier; Crammer and Singer's risk of two classes is the hinge with twice the C."""
         task = super().encode(X, y, sample_weight)
         return replace(task, C=2.0 * task.C) if task.form == "crammer_singer" and task.n_classes == 2 else task

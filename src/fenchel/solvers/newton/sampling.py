@@ -79,6 +79,11 @@ class Iterate(abc.ABC):
         """The decrease that is left on the sample, as bounded by the gap or as predicted, whichever is smaller."""
         return min(self.gap, self.predicted_decrease)
 
+    @property
+    def sampling_error(self) -> float:
+        """The gap below which more steps on the sample fit the sample and not the problem."""
+        return _STATISTICAL * self.weights.size / len(self.sample.selected) * self.objective
+
     @abc.abstractmethod
     def update_dual_point(self) -> int:
         """Update the dual point at the scores and its gap; return the rows read."""
@@ -185,8 +190,7 @@ class SampledNewton(Solver):
         """Enlarge the sample if it is solved, else make one step; return the rows read."""
         target = hint.target_gap / len(state.outputs)
         if not state.uses_all_rows(output):
-            accuracy = _STATISTICAL * output.weights.size / len(output.sample.selected)
-            target = max(target, accuracy * output.objective)
+            target = max(target, output.sampling_error)
             if output.gap_in_reach <= target:
                 return self._enlarge(state, output)
         rows_read, gap = self.improve(state, output, target, hint), output.gap

@@ -22,7 +22,11 @@ s = Xw; Rockafellar, Mathematics of Operations Research 1, 1976).  Its gap vanis
    to become active.  This avoids most of the short steps of semismooth Newton methods.
 4. When the predicted decrease of a step is below a tenth of the gap of the risk, the centre moves to the dual point and
    :math:`\mu` is halved.
-5. With many more rows than features the first steps use a sample of the rows, which grows by a factor of four.
+5. With many more rows than features the first steps use a sample of the rows, which grows by a factor of four as soon
+   as the decrease in reach is below its sampling error.  For smooth losses that is Takeuchi's
+   :math:`\operatorname{tr}(H^{-1}G)/(2n)` (Suri-Kagaku 153, 1976), where G is the mean square of the gradients of
+   examples, with :math:`d \sum c_i f'^2_i / \sum c_i f''_i` for the trace: what a sample gains below that is lost on
+   the others.
 
 ===================  ==========================================================
 symbol               here

@@ -72,6 +72,16 @@ class OutputState(Iterate):
     def gap_in_reach(self) -> float:
         return self.risk_gap + min(self.regularizer_gap, self.predicted_decrease)
 
+    @property
+    def sampling_error(self) -> float:
+        sample = self.sample
+        curvature = float(np.sum(sample.hess))
+        if self.mu > 0.0 or curvature == 0.0:
+            return super().sampling_error
+        # Takeuchi's trace of H^-1 Cov(gradient) / (2 n), with scalars in place of both matrices
+        squares = float(np.sum(sample.theta**2 / sample.shares))
+        return self.weights.size / (2.0 * len(sample.selected)) * squares / curvature
+
     def resample(self, selected: Array) -> None:
         """Continue with another sample, with the centre at the dual point of the smoothed loss."""
         self.sample = sample = Sample(self.problem, self.labels, selected, self.sample.parts.pool)
