@@ -138,9 +138,9 @@ def markdown(cells: list[Cell]) -> str:
 
 
 _LEGEND = (
-    "Processor seconds of one call from Python, median of 10 instances (the paper: mean), since the machine was busy with "
-    "other work; the paper's are of another machine. `Clarabel off` is its largest distance from the exact answer, at its "
-    "default settings, relative to the largest entry; walrus and root agree to 1e-12."
+    "Processor seconds of one call from Python, median of 10 instances (the paper: mean), since the machine was busy "
+    "with other work; the paper's are of another machine. `Clarabel off` is its largest distance from the exact "
+    "answer, at its default settings, relative to the largest entry; walrus and root agree to 1e-12."
 )
 
 
