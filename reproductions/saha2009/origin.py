@@ -37,5 +37,5 @@ def _command(cell: Cell) -> str:
     return f"python reproductions/saha2009/table.py {chosen} --again"
 
 
-RUNS = Study(RESULTS / "runs.json", KEY, PARTS, _uses, lambda cell: files_of(cell["data"]), _command, older=50)
+RUNS = Study(RESULTS / "runs.json", KEY, PARTS, _uses, lambda cell: files_of(cell["data"]), _command)
 STUDIES = (RUNS,)

@@ -21,9 +21,6 @@ COUNTERPARTS = {
     "covertype": "covertype",
     "20news.binary": "news20",
     "web8": "web8",
-    # with empty rows, and with the other class as the positive one
-    "w8a": "web8",
-    "covtype": "covertype",
     "reuters-moneyfx": "reuters-c11",
 }
 

@@ -54,7 +54,7 @@ TABLES = Study(
     lambda cell: ("runs", "solver"),
     lambda cell: files_of(cell["data"]),
     _run_command,
-    older=159,
+    older=70,
 )
 TRACES = Study(
     RESULTS / "traces.json",
@@ -63,7 +63,6 @@ TRACES = Study(
     lambda cell: ("runs", "solver"),
     lambda cell: files_of(cell["data"]),
     lambda cell: "python reproductions/wang2021/figures.py --again",
-    older=4,
 )
 SUBPROBLEM = Study(
     RESULTS / "subproblem.json",
@@ -72,6 +71,5 @@ SUBPROBLEM = Study(
     lambda cell: ("subproblem",),
     lambda cell: (),
     lambda cell: "python reproductions/wang2021/subproblem.py --again",
-    older=13,
 )
 STUDIES = (RACE, TABLES, TRACES, SUBPROBLEM)

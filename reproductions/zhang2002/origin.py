@@ -63,6 +63,5 @@ FIGURES = Study(
     lambda cell: ("figures", *_method(cell["method"])),
     _reuters,
     lambda cell: "python reproductions/zhang2002/figures.py --again",
-    older=15,
 )
 STUDIES = (ARTIFICIAL, REUTERS, FIGURES)

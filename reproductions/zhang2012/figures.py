@@ -63,7 +63,7 @@ _NAMES = {
     "plain": "plain bundle (BMRM)",
     "agm": "accelerated gradients (AGM), $c_\\mu = 10$",
     **{f"sms c_mu={c_mu:g}": f"SMS (L-BFGS), $c_\\mu = {c_mu:g}$" for c_mu in paper.C_MU},
-    _NEWTON: "with Newton-type first matrix, $c_\\mu = 10$",
+    _NEWTON: "L-BFGS with a Newton-type first matrix, $c_\\mu = 10$",
 }
 _MEASURES = {"prbep": "PRBEP", "roc_auc": "ROC area"}
 #: errors below this are not drawn: the minimum is not known better than to a relative gap of about 1e-3
