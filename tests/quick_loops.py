@@ -31,6 +31,7 @@ from fenchel.solvers.exponentiated_gradient.loop import visits as gradient_visit
 from fenchel.solvers.frank_wolfe.loop import visits
 from fenchel.solvers.l1.loop import descend, moments
 from fenchel.solvers.l1.loop_gram import descend_path
+from fenchel.solvers.label_blocks.loop import epoch_labels
 from fenchel.solvers.newton.loop_small import newton_steps
 from fenchel.solvers.reference.loop_pegasos import pegasos_steps
 from fenchel.solvers.reference.loop_symmetric_sweep import half_sweep
@@ -38,6 +39,7 @@ from fenchel.solvers.reference.loop_symmetric_sweep import half_sweep
 #: loops that take small dense data as sparse rows
 OF_SPARSE_ROWS = {
     *(epoch, epoch_mirror, epoch_blocks, epoch_softmax, visits, gradient_visits, squared_norms, descend, moments),
+    epoch_labels,
     half_sweep,
 }
 #: the number of entries up to which data are small

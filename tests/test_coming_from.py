@@ -174,7 +174,8 @@ def test_an_intercept_of_liblinear_that_is_not_regularized(data):
 
 
 def test_every_number_of_liblinear_is_compared():
-    rows = [row for row in table("coming-from-liblinear.md", "`-s` | LIBLINEAR's name | Fenchel |") if row[2] != "none"]
+    rows = table("coming-from-liblinear.md", "`-s` | LIBLINEAR's name | Fenchel |")
+    rows = [row for row in rows if not row[2].startswith("no estimator")]
     assert [tuple(map(int, row[0].split(", "))) for row in rows] == list(LIBLINEAR)
 
 

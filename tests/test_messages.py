@@ -17,6 +17,7 @@ from fenchel import (
     KernelClassifier,
     LinearClassifier,
     LinearSVC,
+    MeasureClassifier,
     MultilabelClassifier,
     OnlineClassifier,
     OrdinalClassifier,
@@ -80,6 +81,8 @@ def test_misspelt_names_have_a_suggestion(wrong, near):
 
 
 def test_the_reason_for_missing_probabilities_is_in_the_error():
+    with pytest.raises(AttributeError, match="MeasureClassifier: predict_proba is not available: scores are no"):
+        _ = MeasureClassifier("f1").predict_proba
     with pytest.raises(AttributeError, match="LinearClassifier: predict_proba requires loss='logistic'"):
         _ = LinearClassifier("hinge").predict_proba
     with pytest.raises(AttributeError, match="form='independent'"):

@@ -14,26 +14,25 @@ class Solver(BaseSolver):
 
     name = "Fenchel"
     requirements = ["pip::fenchel"]
+    get_next = staticmethod(lambda tol: min(1.0, tol / 10))
     stopping_criterion = SufficientProgressCriterion(patience=6, strategy="tolerance")
 
     def set_objective(self, X, y, lmbd, epsilon):
         self.X, self.y, self.lmbd, self.epsilon = X, y, lmbd, epsilon
         self.run(1e-9)
 
-    def get_next(self, tol):
-        return min(1.0, tol / 10)
-
     def slope(self, scale, tol):
         loss, C = Huber(self.epsilon * scale), 1 / (self.lmbd * scale)
-        self.model = LinearRegressor(loss, C=C, tol=tol, max_iter=10**6, random_state=0).fit(self.X, self.y)
-        z = (self.y - self.model.predict(self.X)) / scale
-        return len(z) - np.sum(np.minimum(z**2, self.epsilon**2))
+        self.scale, z = scale, self.model.set_params(loss=loss, C=C, tol=tol).fit(self.X, self.y).predict(self.X)
+        return len(z) - np.sum(np.minimum(((self.y - z) / scale) ** 2, self.epsilon**2))
 
     def run(self, tol):
-        tol, self.scale = min(tol, 0.1), 1e-9 * np.std(self.y)
-        if self.slope(self.scale, tol) < 0:
-            self.scale = brentq(self.slope, self.scale, 1e10 * self.scale, args=(tol,), rtol=max(tol, 1e-12))
-            self.slope(self.scale, tol)
+        self.model = LinearRegressor(max_iter=10**6, random_state=0, warm_start=True)
+        tol, low, least = min(tol, 0.1), np.std(self.y) / 5, 1e-9 * np.std(self.y)
+        while self.slope(low, tol) > 0 and low > least:
+            low /= 10
+        if low > least:
+            self.slope(brentq(self.slope, low, 10 * low, args=(tol,), rtol=max(tol, 1e-12)), tol)
 
     def get_result(self):
         return {"params": np.r_[self.model.intercept_, self.scale, self.model.coef_]}

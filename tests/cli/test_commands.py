@@ -143,7 +143,8 @@ def test_folders_are_no_files(folder, capsys):
     """They gave: there is no such file."""
     (folder / "sub").mkdir()
     assert "sub: is a folder, and a file is needed here" in refused(capsys, "predict", "sub", "d.svm")
-    assert "sub: is a folder and no store, since it has no header.json; name a file, or a store" in refused(capsys, "train", "sub", "-o", "m.npz")
+    said = refused(capsys, "train", "sub", "-o", "m.npz")
+    assert "sub: is a folder and no store, since it has no header.json; name a file, or a store" in said
     assert "sub: is a folder" in refused(capsys, "convert", "sub", "-o", "s.store")
 
 

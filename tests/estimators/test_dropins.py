@@ -31,6 +31,7 @@ from fenchel import (
 )
 from fenchel.losses import Quantile
 from fenchel.regularizers import ElasticNet
+from versions import SKLEARN
 
 #: each drop-in and the estimator that it stands in for
 PAIRS = [
@@ -69,7 +70,7 @@ def data_for(estimator):
 
 #: l1_ratio took over from penalty in scikit-learn 1.8; the drop-ins are those of 1.8 with any version
 since_1_8 = pytest.mark.skipif(
-    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
+    SKLEARN < (1, 8),
     reason="scikit-learn's LogisticRegression has another signature before 1.8",
 )
 

@@ -26,6 +26,7 @@ from fenchel import Certificate, GapWarning, LinearClassifier, LinearRegressor, 
 from fenchel.losses import Hinge
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
+from versions import SKLEARN
 
 ESTIMATORS = [
     LinearClassifier(tol=0, random_state=0),
@@ -234,7 +235,9 @@ def test_data_frames_keep_their_feature_names(frame):
     data = load_breast_cancer()
     X = frame(dict(zip(map(str, data.feature_names), (data.data / data.data.max(axis=0)).T, strict=True)))
     model = LinearClassifier(random_state=0).fit(X, data.target)
-    assert list(model.feature_names_in_) == list(data.feature_names)
+    # scikit-learn before 1.8 reads the names of polars 1 only
+    if frame is pd.DataFrame or SKLEARN >= (1, 8):
+        assert list(model.feature_names_in_) == list(data.feature_names)
     assert model.score(X, data.target) > 0.9
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -71,6 +72,19 @@ def test_lam_and_c_are_made_from_each_other():
     assert lam_of(lam_of(2.0, 50.0), 50.0) == pytest.approx(2.0)
     with pytest.raises(FenchelError, match="too extreme"):
         lam_of(1e308, 1e10)
+
+
+@pytest.mark.parametrize("C, total", [(1e-300, 7e-9), (3e-310, 1.0), (1e300, 9e7), (1.7e308, 0.9)])
+def test_lam_is_rounded_to_a_few_units_or_refused(C, total):
+    """A subnormal product, or quotient, has a larger relative error than the certificates of a fit charge."""
+    exact = 1 / (Fraction(C) * Fraction(total))
+    try:
+        found = lam_of(C, total)
+    except FenchelError:
+        assert not 2.0**-1020 <= exact <= 2.0**1020
+    else:
+        assert abs(Fraction(found) - exact) <= 2.1 * 2.0**-53 * exact
+        assert 2.0**-1020 <= exact <= 2.0**1020
 
 
 def test_parameters_of_a_loss_can_be_set_and_searched():

@@ -5,7 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn.base import is_classifier
 from sklearn.datasets import make_classification
 from sklearn.linear_model import (
@@ -32,6 +31,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from fenchel import FenchelError, LinearClassifier, Problem, certify
 from fenchel.risks import MeanRisk
+from versions import SKLEARN
 
 TIGHT = {"tol": 1e-10, "max_iter": 1_000_000}
 WEIGHTS = {"b": 3.0, "a": 0.5, "c": 2.0}
@@ -49,7 +49,7 @@ def targets_of(n=80):
 
 
 #: scikit-learn from 1.8 on reads the penalty from l1_ratio alone, and has other fitted attributes in the future
-RECENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+RECENT = SKLEARN >= (1, 8)
 
 
 def logistic(l1_ratio, **parameters):
@@ -159,7 +159,7 @@ def test_data_frames_and_several_targets():
     X, y, _ = targets_of()
     both = np.column_stack([y, -2.0 * y])
     frame = pandas.DataFrame(X, columns=list("abcde"))
-    judged = certify(Ridge(alpha=[1.0, 3.0]).fit(frame, both), frame, both)
+    judged = certify(Ridge(alpha=np.array([1.0, 3.0])).fit(frame, both), frame, both)
     assert len(judged.certificates) == 2
     assert judged.relative_gap < 1e-9
 

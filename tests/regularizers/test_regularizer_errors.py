@@ -201,3 +201,42 @@ def _orthogonal(directions, v):
         factor = dot(v, row) / dot(row, row)
         v = [x - factor * a for x, a in zip(v, row, strict=True)]
     return dot(v, v) / 2
+
+
+@pytest.mark.parametrize("outputs", [None, 2])
+@pytest.mark.parametrize("angle", [1.0, 1e-2, 1e-4])
+def test_prices_of_directions_that_are_nearly_parallel(angle, outputs):
+    """The shortest v with C v = b is known up to the condition of C only; the value and the conjugate depend on it."""
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        size = 1.0 if angle == 1.0 else 10.0 ** rng.integers(-3, 4)
+        directions = size * rng.normal(size=(2, FEATURES))
+        directions[1] = directions[0] + angle * directions[1]
+        prices = rng.normal(size=2)
+        regularizer = FreeDirections(directions, prices)
+        vectors = random_array(rng, 3.0, outputs)
+        value, conjugate = regularizer.value(vectors), regularizer.relaxed_conjugate(vectors)
+        with digits(DIGITS):
+            c, (b,) = exact.decimals(directions), exact.decimals(prices[None])
+            rows = exact.decimals(np.atleast_2d(vectors))
+            least = _along(c, b, [Decimal(0)] * FEATURES)
+            penalty = sum(_orthogonal(directions, row) for row in rows)
+            price = sum(_along(c, b, row) - least for row in rows)
+            paid = len(rows) * least
+            # Omega = |Pi w|^2/2 + v_0 . w - |v_0|^2/2, and |Pi v|^2/2 + |v_0|^2/2; ``least`` is the last number
+            assert penalty + price - paid <= Decimal(value) + rounded_up(regularizer.value_error(vectors, value))
+            below = penalty + paid - Decimal(conjugate)
+            assert below <= rounded_up(regularizer.conjugate_error(vectors, conjugate, 0.0, 0.0))
+
+
+def _along(c, b, w):
+    """v_0 . w + |v_0|^2/2 for the shortest v_0 with two given products with rows of C, by Cramer's rule."""
+
+    def dot(x, y):
+        return sum(p * q for p, q in zip(x, y, strict=True))
+
+    aa, ab, bb = dot(c[0], c[0]), dot(c[0], c[1]), dot(c[1], c[1])
+    determinant = aa * bb - ab * ab
+    first, second = (b[0] * bb - b[1] * ab) / determinant, (b[1] * aa - b[0] * ab) / determinant
+    origin = [first * p + second * q for p, q in zip(*c, strict=True)]
+    return dot(origin, w) + dot(origin, origin) / 2

@@ -89,7 +89,7 @@ def test_masses_of_pairs_that_nothing_returns_are_removed():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_bundle_finds_the_optimum_of_a_conic_solver(seed):
+def test_solvers_find_the_optimum_of_a_conic_solver(seed):
     X, labels, weights, _ = data(seed, k=3 + seed % 3)
     risk, pairs, k = MultilabelHinge(labels, weights), slow.multilabel_pairs(labels, weights), labels.shape[1]
     longer = np.hstack([X, np.ones((len(X), 1))])
@@ -98,10 +98,10 @@ def test_bundle_finds_the_optimum_of_a_conic_solver(seed):
     for lam in (1.0, 0.01):
         _, best = slow.optimum(pairs, Z, lam, regularized)
         assert best < slow.optimum(slow.multilabel_pairs(labels, weights), Z[:, regularized > 0], lam)[1] - 1e-4
-        for design in (X, sp.csr_array(X)):
+        for design, solver in ((X, "bundle"), (sp.csr_array(X), "bundle"), (X, "auto")):
             problem = Problem(design, risk, lam, intercept=True)
-            solution = solve(problem, tol=1e-7)
-            assert solution.solver == "bundle"
+            solution = solve(problem, solver, tol=1e-7)
+            assert solver == "auto" or solution.solver == solver
             assert solution.status is Status.CONVERGED
             assert solution.certificate.recomputed
             assert solution.certificate.primal == pytest.approx(best, rel=1e-7)

@@ -10,6 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fenchel import FenchelError, Model, Problem, Witness
+from fenchel.certificate import judge
 from fenchel.numerics.rounding import gamma
 from fenchel.risks import (
     BreakEven,
@@ -18,6 +20,7 @@ from fenchel.risks import (
     MeanRisk,
     MultilabelHinge,
     Multinomial,
+    OrdinalHinge,
     RecallAtK,
     RocAUC,
     WestonWatkins,
@@ -239,3 +242,34 @@ def test_linear_conjugates_are_within_their_bounds(name, weights):
         # any point of the domain this near has nearly the same conjugate
         moved = abs(factor) * Fraction(gamma(risk.dual_roundings)) * sum(abs(entry) for entry in fractions(inside))
         assert abs(true - Fraction(computed)) + moved <= bound * Fraction(1000001, 1000000)
+
+
+@pytest.mark.parametrize("tiny", [1e-249, 2023 * 2.0**-1074])
+def test_weights_whose_shares_would_underflow_are_refused(tiny):
+    """The share of the second one rounds to a multiple of 2^-1074, by 1 in 2,000, which no error bound charges."""
+    weights, row, model = np.array([3.0, tiny]), [0.0, 1e148], 1e5
+
+    def certified():
+        problem = Problem(np.array(row)[:, None], MeanRisk("squared", np.zeros(2), weights), 1e-30)
+        return judge(problem, Model(np.array([model]), 0.0), Witness(np.zeros(2))).certificate
+
+    if tiny < 1e-250:
+        with pytest.raises(FenchelError, match=r"weights from 9.99e-321 to 3 differ by a factor of more than 1e\+250"):
+            certified()
+        return
+    share = Fraction(tiny) / (3 + Fraction(tiny))
+    primal = Fraction(1e-30) * Fraction(model) ** 2 / 2 + share * (Fraction(row[1]) * Fraction(model)) ** 2 / 2
+    found = certified()
+    assert primal <= Fraction(found.upper)
+    assert found.upper <= (1.0 + 1e-13) * float(primal)
+
+
+def test_products_of_the_weights_of_pairs_must_not_underflow():
+    for make in (lambda w: RocAUC([1, -1, 1], w), lambda w: OrdinalHinge([1, 0, 1], w)):
+        # the second pair alone is wrong
+        scores = np.array([2.0, 0.0, 0.0])
+        found = Fraction(make(np.array([1.0, 1.0, 2e-120])).value(scores))
+        tiny = Fraction(2e-120)
+        assert abs(found - tiny / (1 + tiny)) <= 2.0**-49 * tiny
+        with pytest.raises(FenchelError, match=r"more than 1e\+120"):
+            make(np.array([1.0, 1.0, 1e-121]))

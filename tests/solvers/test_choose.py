@@ -25,6 +25,7 @@ TALL |= {"joint": False, "subgradient_only": False, "smoothable": False}
 ROWS = {
     "free directions": {"free": True},
     "hard constraints": {"constraint": True},
+    "lasso, piecewise linear loss, few rows": {"lasso": True, "smooth": False, "examples": 500, "features": 100},
     "lasso, piecewise linear loss": {"lasso": True, "smooth": False, "examples": 500, "features": 600},
     "lasso": {"lasso": True},
     "NDCG of queries": {"subgradient_only": True, "smoothable": True, "ndcg": True},
@@ -37,6 +38,7 @@ ROWS = {
     "labelled sequences, log-loss": {"subgradient_only": True, "chains": True, "smooth": True},
     "labelled sequences, max-margin, few weights": {"subgradient_only": True, "chains": True},
     "labelled sequences, max-margin": {"subgradient_only": True, "chains": True, "features": 1000},
+    "multilabel hinge, many features or small curvature": {"subgradient_only": True, "multilabel": True},
     "performance measure with a smoothing": {"subgradient_only": True, "smoothable": True},
     "losses of pairs in queries": {"subgradient_only": True, "ranking": True},
     "only a subgradient oracle is available": {"subgradient_only": True},

@@ -18,7 +18,8 @@ from fenchel.regularizers import L2
 from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
 from fenchel.solvers import BlockCoordinate, DualCoordinate, Hint
 from fenchel.solvers.block_coordinate.cached_gram import _block_gaps
-from fenchel.solvers.block_coordinate.loop import CENTRING, INTERCEPT, OFFSET, SUM
+from fenchel.solvers.block_coordinate.loop import CENTRING
+from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, OFFSET, SUM
 from fenchel.solvers.choose import SOLVERS
 from fenchel.solvers.dual_coordinate.loop import Intercept, epoch
 from fenchel.solvers.dual_coordinate.loop_cached_gram import (

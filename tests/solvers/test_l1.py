@@ -30,7 +30,7 @@ from fenchel.designs import as_design
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
-from fenchel.solvers import ProxNewton, choose
+from fenchel.solvers import ProxNewton, choose, facts
 from fenchel.solvers.base import Hint
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss().smooth]
@@ -123,7 +123,8 @@ def test_smooth_losses_reach_the_conic_optimum_and_its_zeros(loss, storage, inte
 @pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("loss", ROUGH)
-def test_other_losses_are_left_to_bundle(loss, intercept):
+def test_other_losses_are_left_to_bundle(loss, intercept, monkeypatch):
+    monkeypatch.setattr(facts, "_TINY_PROGRAM_ROWS", 0)
     case = Case(loss, intercept=intercept, lam=0.05, l1_ratio=1.0)
     solution = solve(case.problem(), tol=1e-6)
     assert solution.solver == "bundle"
@@ -145,8 +146,19 @@ def test_wide_piecewise_linear_problems_are_linear_programs(loss, storage, inter
         assert solution.certificate.primal == pytest.approx(best, rel=1e-8)
 
 
-def test_wide_problems_are_handed_over_to_the_linear_program_with_a_point():
+def test_few_rows_are_one_linear_program():
+    """A bundle takes two to eight times as long where the regularization is weak, and less only from 1,000 rows on."""
+    problem = Case("absolute", n=60, d=8, lam=1e-3, l1_ratio=1.0).problem()
+    assert [one.solver.name for one in choose(problem, "auto")] == ["linear_program", "bundle"]
+    solution = solve(problem, tol=1e-9)
+    assert (solution.solver, solution.converged) == ("linear_program", True)
+    many = Case("absolute", n=600, d=8, lam=1e-3, l1_ratio=1.0).problem()
+    assert next(iter(choose(many, "auto"))).solver.name == "bundle"
+
+
+def test_wide_problems_are_handed_over_to_the_linear_program_with_a_point(monkeypatch):
     """The bundle is quick where the optimum has few features; where it is not, a stop keeps its best point."""
+    monkeypatch.setattr(facts, "_TINY_PROGRAM_ROWS", 0)
     problem = Case("hinge", n=60, d=80, lam=1e-3, l1_ratio=1.0).problem()
     assert [one.solver.name for one in choose(problem, "auto")] == ["bundle", "linear_program", "bundle"]
     solution = solve(problem, tol=1e-9)

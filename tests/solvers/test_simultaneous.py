@@ -182,7 +182,8 @@ def test_products_in_threads_have_the_same_bits(monkeypatch, kind):
         monkeypatch.setattr(csr, name, 40)
     monkeypatch.setattr(csr, "_ENTRIES_PER_FEATURE", 1)
     random = np.random.default_rng(0)
-    X = CSRDesign(sp.random_array((70, 9), density=0.4, random_state=random, format="csr", dtype=np.float64).astype(kind))
+    X = sp.random_array((70, 9), density=0.4, random_state=random, format="csr", dtype=np.float64)
+    X = CSRDesign(X.astype(kind))
     w, W, theta, Theta = (random.standard_normal(shape) for shape in (9, (3, 9), 70, (70, 3)))
 
     def products():

@@ -45,8 +45,9 @@ MEASURES: dict[str, tuple[str, ...]] = {
 REGULARIZERS = ("elastic_net", "entropy", "l1", "l2", "q_norm", "unnormalized_entropy")
 MULTICLASS = ("auto", "ovr", "ovo", "crammer_singer", "weston_watkins", "multinomial")
 SOLVERS = (
-    *("auto", "dual_coordinate", "augmented_lagrangian", "newton", "block_coordinate", "interior_point", "newton_cg"),
-    *("prox_newton", "proximal_gradient", "linear_program", "frank_wolfe", "exponentiated_gradient", "smoothing"),
+    *("auto", "dual_coordinate", "augmented_lagrangian", "newton", "block_coordinate", "label_blocks"),
+    *("interior_point", "newton_cg", "prox_newton", "proximal_gradient", "linear_program", "frank_wolfe"),
+    *("exponentiated_gradient", "smoothing"),
     *("agm", "bundle", "pegasos", "pragam", "bregman", "dual_conjugate_gradient", "barrier", "basis_pursuit"),
 )
 IMPUTATIONS = ("median", "mean", "most-frequent")

@@ -108,7 +108,7 @@ def _add_train(train: ArgumentParser) -> None:
     what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")
     how = _add_effort(train)
     how.add_argument(
-        "--checkpoint", type=Path, metavar="FILE", help="write the best model so far to this file, once a minute and at the end"
+        "--checkpoint", type=Path, metavar="FILE", help="write the best model so far here, once a minute and at the end"
     )
     how.add_argument("--resume", action="store_true", help="go on from the file of --checkpoint, if there is one")
 
@@ -122,7 +122,9 @@ def _add_predict(predict: ArgumentParser) -> None:
     shown.add_argument("--scores", action="store_true", help="scores instead of labels")
     shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
     shown.add_argument(
-        "--proved", action="store_true", help="add whether every exact optimum predicts the same label, or the bounds of its number"
+        "--proved",
+        action="store_true",
+        help="add whether every exact optimum predicts the same, or bounds of its number",
     )
     predict.add_argument("--force", action="store_true", help="replace the output file")
 
@@ -134,7 +136,7 @@ def _add_evaluate(evaluate: ArgumentParser) -> None:
 
 def _add_certify(certify: ArgumentParser) -> None:
     _add_model_and_data(certify, "the training data; without it, what was proved in training", nargs="?")
-    certify.add_argument("--tol", type=float, help="the relative gap that status 0 stands for; that of the training if not given")
+    certify.add_argument("--tol", type=float, help="the relative gap to prove; that of the training if not given")
     certify.add_argument(
         "--rigorous", action="store_true", help="enclose both bounds in about 32 digits: slower, on IEEE 754 alone"
     )
@@ -194,7 +196,9 @@ def _add_convert(convert: ArgumentParser) -> None:
     convert.add_argument("-o", "--output", type=Path, help="the folder of the store; NAME.store if not given")
     convert.add_argument("--force", action="store_true", help="replace a store of this name")
     convert.add_argument(
-        "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; found from the data if not given"
+        "--zero-based",
+        action=BooleanOptionalAction,
+        help="whether features are numbered from 0; looked up if not given",
     )
     convert.add_argument("--weights", metavar="COLUMN", help="name or number of a table's column of weights")
     _add_columns(convert)
@@ -232,11 +236,11 @@ def _add_columns(command: ArgumentParser, *, training: bool = False) -> None:
     tables.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
     tables.add_argument("--qid", metavar="COLUMN", help="name or number of a table's column of queries, for rankings")
     tables.add_argument("--format", choices=FORMATS, help="what the file is, if its name does not say it")
-    tables.add_argument("--delimiter", metavar="CHARACTER", help="what separates fields; found from the first line if not given")
+    tables.add_argument("--delimiter", metavar="CHARACTER", help="what separates fields; looked up if not given")
     tables.add_argument("--decimal-comma", action="store_true", help="numbers are written 1,5 instead of 1.5")
     if training:
         tables.add_argument(
-            "--impute", choices=IMPUTATIONS, help="replace missing values, here and in predictions; refused if not given"
+            "--impute", choices=IMPUTATIONS, help="replace missing values, here and in predictions, not refuse them"
         )
         tables.add_argument(
             "--text",
@@ -260,9 +264,9 @@ def _add_objective(command: ArgumentParser, *, one: bool = True) -> Any:
             "--surrogate",
             choices=("auto", "bound", "plug_in"),
             default="auto",
-            help="what is minimized for a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
+            help="for a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
         )
-        what.add_argument("--positive", metavar="LABEL", help="which of two labels is positive; the second if not given")
+        what.add_argument("--positive", metavar="LABEL", help="the label that is positive; the second if not given")
         what.add_argument("--k", type=int, help="k of precision_at_k, recall_at_k and ndcg")
         what.add_argument(
             "--gain", default="exponential", help="gain of ndcg: exponential (2^y - 1) or linear (%(default)s)"
@@ -283,12 +287,12 @@ def _add_objective(command: ArgumentParser, *, one: bool = True) -> Any:
 def _add_effort(command: ArgumentParser, *, one: bool = True) -> Any:
     how = command.add_argument_group("how")
     how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
-    how.add_argument("--max-iter", type=float, default=1000, help="largest number of passes over the data (%(default)s)")
+    how.add_argument("--max-iter", type=float, default=1000, help="most passes over the data (%(default)s)")
     how.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop then, with the best model so far")
     if one:
         how.add_argument("--solver", default="auto", help=f"one of {', '.join(SOLVERS)} (%(default)s)")
     how.add_argument("--threads", type=int, help="number of threads, for several classes and for solvers that use them")
-    how.add_argument("--seed", type=int, default=0, help="seed of the order in which examples are visited (%(default)s)")
+    how.add_argument("--seed", type=int, default=0, help="seed of the order of the examples (%(default)s)")
     return how
 
 

@@ -15,19 +15,9 @@ from fenchel.compile.lanes import padded
 from fenchel.dask.local_epochs import descend, row_geometry
 from fenchel.dask.shard import Shard
 from fenchel.risks.multiclass.base import MulticlassRisk
-from fenchel.solvers.block_coordinate.loop import (
-    CENTRING,
-    CURVATURE,
-    INTERCEPT,
-    OFFSET,
-    SCALE,
-    SUM,
-    Blocks,
-    ClassLists,
-    Intercepts,
-    epoch_blocks,
-)
+from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, Blocks, ClassLists, run_epoch
 from fenchel.solvers.block_coordinate.loop_blocks import RootBlock
+from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, OFFSET, SUM, Intercepts
 from fenchel.solvers.shrinking import ActiveSet
 
 
@@ -107,7 +97,7 @@ def local_block_epochs(
     )
     active_set = ActiveSet(np.flatnonzero(own.shares > 0), rows)
     gap, changes = descend(
-        active_set, seed, epochs, lambda part: epoch_blocks(*fixed, lists, False, part._replace(sigma=sigma)), lam
+        active_set, seed, epochs, lambda part: run_epoch(*fixed, lists, False, part._replace(sigma=sigma)), lam
     )
     moved = (blocks.v[:, :count] - v) / sigma, (state[SUM, :count] - total) / sigma
     return MovedBlocks(blocks.alpha[:, :count].copy(), *moved, gap, changes)

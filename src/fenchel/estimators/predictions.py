@@ -12,6 +12,8 @@ from fenchel.estimators.sklearn_bases import ClassifierMixin, available_unless
 
 
 def _has_no_probabilities(estimator: Any) -> str | None:
+    if "loss" not in estimator.get_params(deep=False):
+        return "predict_proba is not available: scores are no probabilities; calibrate them (CalibratedClassifierCV)"
     if estimator._loss().name != "logistic":
         return "predict_proba requires loss='logistic': scores of other losses are no probabilities"
     if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:

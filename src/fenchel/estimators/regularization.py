@@ -15,6 +15,9 @@ from fenchel.problem import Problem
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
 from fenchel.validation import as_float, check_number, did_you_mean, is_number
 
+#: lam beyond this, or below its inverse, would not be rounded to a relative error of u
+_LARGEST_LAM = 2.0**1020
+
 
 def lam_of(C: Any, total_weight: float | Fraction) -> float:
     """``lam = 1 / (C * total_weight)``; the same formula turns lam back into C."""
@@ -22,7 +25,7 @@ def lam_of(C: Any, total_weight: float | Fraction) -> float:
     total = as_float(total_weight)
     product = float(C) * total
     lam = 1.0 / product if product > 0.0 else math.inf
-    if not 0 < lam < math.inf:
+    if not 1.0 / _LARGEST_LAM <= lam <= _LARGEST_LAM:
         raise FenchelError(
             f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}: divide sample_weight by its "
             "largest entry, or choose another C"

@@ -148,8 +148,8 @@ def _learned(column: RawColumn, lines: Array, impute: str | None) -> ColumnCode:
         categories = tuple(sorted(set(known)))
         if column.because is None and categories and all(map(_DECIMAL_COMMA.fullmatch, categories)):
             raise FenchelError(
-                f"{column.place.path}: {column.place} has texts such as {categories[0]!r}: --decimal-comma reads them as "
-                "numbers, --text as categories"
+                f"{column.place.path}: {column.place} has texts such as {categories[0]!r}: --decimal-comma reads them "
+                "as numbers, --text as categories"
             )
         if len(categories) > max(_NAMES_LEAST, _NAMES_SHARE * len(texts)):
             raise FenchelError(

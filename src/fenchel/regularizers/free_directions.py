@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,12 +37,19 @@ from fenchel.regularizers.direction_checks import check_lengths, checked_directi
 from fenchel.regularizers.enclosures import EnclosedFreeDirections
 from fenchel.regularizers.free_features import EnclosedFreeFeatures, FreeFeatures
 from fenchel.regularizers.l2 import L2
+from fenchel.regularizers.price_origin import Origin, origin_of
 from fenchel.validation import check_integer
 
 #: smallest eigenvalue of the Gram matrix of the normalized directions below which they count as linearly dependent
 _SMALLEST_EIGENVALUE = 1e-10
 #: distance of Cv from b that counts as rounding, relative to the sizes of the terms of both
 _EQUALITY_TOLERANCE = 1e-9
+
+
+def _of_squares(error: float, vectors: Array) -> float:
+    """The error of half the squared norm of vectors that are off by ``error``."""
+    size = math.sqrt(float(np.sum(np.square(vectors))))
+    return error * (size + 0.5 * error) + gamma(np.size(vectors) + 8) * size**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +106,13 @@ class FreeDirections(Regularizer):
         gram = gram.toarray() if sp.issparse(gram) else gram
         check_lengths(directions, gram)
         lengths = np.sqrt(np.diag(gram))
-        if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _SMALLEST_EIGENVALUE:
+        least = float(np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0])
+        if least < _SMALLEST_EIGENVALUE:
             raise FenchelError("directions has linearly dependent rows; remove rows that the others span")
-        object.__setattr__(self, "_factor", cho_factor(gram))
+        factor = cho_factor(gram)
+        object.__setattr__(self, "_factor", factor)
+        origin = origin_of(directions, cho_solve(factor, self.prices), self.prices, lengths, least)
+        object.__setattr__(self, "_origin", origin)
         features = None if self.base.is_ridge else FreeFeatures.of(directions, self.prices, self.base)
         object.__setattr__(self, "_features", features)
 
@@ -162,10 +172,11 @@ class FreeDirections(Regularizer):
     def zero_is_dual_feasible(self) -> bool:
         return not self.priced
 
-    @cached_property
+    @property
     def origin(self) -> Floats:
         """v_0: the shortest v with Cv = b."""
-        return self.directions.T @ cho_solve(vars(self)["_factor"], self.prices)
+        found: Origin = vars(self)["_origin"]
+        return found.vector
 
     def check_features(self, features: int) -> None:
         """Raise unless C has a column for each feature."""
@@ -188,11 +199,18 @@ class FreeDirections(Regularizer):
     def value(self, weights: Array) -> float:
         if self.free_features is not None:
             return self.free_features.value(weights)
-        rows = np.atleast_2d(self.rest(weights))
-        total = 0.5 * float(np.vdot(rows, rows))
         if not self.priced:
-            return total
-        return total + float(np.sum(np.atleast_2d(weights) @ self.origin - 0.5 * self.origin @ self.origin))
+            rows = np.atleast_2d(self.rest(weights))
+            return 0.5 * float(np.vdot(rows, rows))
+        rest, sigma = self._paid(weights)
+        return 0.5 * float(np.vdot(rest, rest)) + float(np.sum(sigma @ self.prices))
+
+    def _paid(self, weights: Array) -> tuple[Floats, Floats]:
+        """w - C^T sigma and sigma of the infimum: by any other sigma, as rounding makes it, the value is above it."""
+        weights = np.asarray(weights, dtype=np.float64)
+        sigma = self.multipliers(weights - self.origin)
+        sigma = sigma + self.multipliers(weights - self.origin - (self.directions.T @ sigma.T).T)
+        return weights - (self.directions.T @ sigma.T).T, sigma
 
     def gradient(self, weights: Array) -> Floats:
         if self.free_features is not None:
@@ -222,7 +240,13 @@ class FreeDirections(Regularizer):
         """Any multipliers give an upper bound of the infimum, so only the rounding of w - C^T sigma counts."""
         if self.free_features is not None:
             return self.free_features.value_error(weights)
-        return self._square_error(weights, 0.0)
+        if not self.priced:
+            return self._square_error(weights, 0.0)
+        rest, sigma = self._paid(weights)
+        sizes = np.abs(weights) + (np.abs(self.directions).T @ np.abs(sigma).T).T
+        error = gamma(self.directions.shape[0] + 4.0) * math.sqrt(float(np.sum(sizes**2)))
+        paid = gamma(np.size(sigma) + 8.0) * float(np.sum(np.abs(sigma) @ np.abs(self.prices)))
+        return (1.0 + 1e-6) * (_of_squares(error, rest) + paid)
 
     def weights_error(self, weights: Array) -> float:
         features = self.free_features
@@ -232,22 +256,16 @@ class FreeDirections(Regularizer):
         if self.free_features is not None or np.shape(v)[-1] != self.directions.shape[1]:
             # of free features, or compressed
             return self.base.conjugate_error(self._projected(v), conjugate, largest, norm)
-        return self._square_error(v, norm)
+        origin: Origin = vars(self)["_origin"]
+        outputs = np.size(v) // self.directions.shape[1]
+        return self._square_error(v, norm) + outputs * _of_squares(origin.error, origin.vector)
 
     def _square_error(self, vectors: Array, norm: float) -> float:
         rest = self.rest(vectors)
         removed = np.abs(self.directions).T @ np.abs(self.multipliers(np.asarray(vectors) - rest)).T
         sizes = 2.0 * np.abs(vectors) + np.asarray(removed).T
         error = norm + gamma(4.0 * (self.directions.shape[0] + 4)) * math.sqrt(float(np.sum(sizes**2)))
-        size = math.sqrt(float(np.sum(rest**2)))
-        return (1.0 + 1e-6) * (
-            error * (size + 0.5 * error) + gamma(np.size(rest) + 8) * (size**2 + self._origin_size(vectors))
-        )
-
-    def _origin_size(self, vectors: Array) -> float:
-        if not self.priced:
-            return 0.0
-        return float(np.sum(np.abs(np.atleast_2d(vectors)) @ np.abs(self.origin) + self.origin @ self.origin))
+        return (1.0 + 1e-6) * _of_squares(error, rest)
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return self.base.conjugate_derivative(self._projected(v), scale)

@@ -105,6 +105,8 @@ class Risk(abc.ABC):
     examples: int
     #: the weights of the examples; None if they are equal
     _weights: Floats | None = None
+    #: the largest quotient of two positive weights: the shares of others, and sums with them, would underflow
+    weight_range: float = 1e250
     #: what has a weight, in errors
     terms_name: str = "examples"
     #: the reason why this risk has no intercept, as the end of a sentence that begins with its name
@@ -149,7 +151,7 @@ class Risk(abc.ABC):
         return self.examples
 
     def _weigh(self, weights: ArrayLike | None) -> None:
-        """Set the weights of the examples; raise unless they are finite, not negative and not all zero."""
+        """Set the weights of the examples; raise unless they are finite, not negative and comparable."""
         if weights is None:
             return
         found = real_numbers("weights", weights)
@@ -161,6 +163,12 @@ class Risk(abc.ABC):
             raise FenchelError("weights must be finite and not negative; use 0 to ignore an example")
         if not np.any(found > 0):
             raise FenchelError("weights are all zero; at least one must be positive")
+        least, most = float(np.min(found, where=found > 0.0, initial=math.inf)), float(np.max(found))
+        if least / most < 1.0 / self.weight_range:
+            raise FenchelError(
+                f"weights from {least:.3g} to {most:.3g} differ by a factor of more than {self.weight_range:g}, so "
+                "that no certificate would be valid; use 0 to ignore an example"
+            )
         self._weights = found
 
     @cached_property

@@ -108,6 +108,11 @@ class MultilabelHinge(Risk):
         """-1 and +1, (n, k)."""
         return np.where(self._has, 1.0, -1.0)
 
+    @property
+    def paired(self) -> NDArray[np.int64]:
+        """The examples of positive weight with some labels, not all: the others cost nothing."""
+        return np.flatnonzero(self._masses)
+
     @cached_property
     def value_at_zero(self) -> float:
         """R(0): the natural scale of the objective."""

@@ -54,6 +54,8 @@ class OrdinalHinge(GradedPairs):
     """
 
     name = "ordinal_hinge"
+    #: products of two weights must not underflow
+    weight_range = 1e120
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         found = np.asarray(labels)

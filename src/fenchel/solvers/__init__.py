@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fenchel.solvers.l1.linear_program import LinearProgram as LinearProgram
     from fenchel.solvers.l1.prox_newton import ProxNewton as ProxNewton
     from fenchel.solvers.l1.proximal_gradient import ProximalGradient as ProximalGradient
+    from fenchel.solvers.label_blocks.solver import LabelBlocks as LabelBlocks
     from fenchel.solvers.newton.multinomial import NewtonCG as NewtonCG
     from fenchel.solvers.newton.solver import Newton as Newton
     from fenchel.solvers.reference.agm import AGM as AGM
@@ -48,6 +49,7 @@ __all__ = [
     "FrankWolfe",
     "Hint",
     "InteriorPoint",
+    "LabelBlocks",
     "LinearProgram",
     "Need",
     "Newton",

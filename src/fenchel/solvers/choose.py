@@ -9,12 +9,14 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  Over
   files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
   in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
-  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs more
-  of them, and there too the pace decides.
+  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs
+  more of them, and there too the pace decides.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
   present pace, would take longer (``solving.handover``), or at once with few features of large scale.
+- Multilabel hinge: ``label_blocks``, whose epochs cost about as much as a step of ``bundle`` and of which few suffice
+  where rows share few features or the curvature is small (``benchmarks/multilabel.py``); else ``bundle``.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
 - Labelled sequences: with the log-loss ``exponentiated_gradient``, whose epochs cost less than a step of L-BFGS and of
@@ -27,8 +29,9 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
 - Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks, ``barrier`` for the negative logarithm.  With a
-  piecewise linear loss and about as many features as rows, or more, a bundle is quick if few features have weights, and
-  else needs too many planes: a linear program of moderate size takes over after 50 data passes.
+  piecewise linear loss and few rows a linear program takes less time than a bundle, and is exact.  With about as many
+  features as rows, or more, a bundle is quick if few features have weights, and else needs too many planes: a linear
+  program of moderate size takes over after 50 data passes.
 - Hard constraints: with ridge dual coordinate descent, then ``barrier``; with the lasso a linear program,
   ``basis_pursuit``.
 
@@ -89,6 +92,11 @@ TABLE = (
     Row("free directions", lambda facts: facts.free, ("augmented_lagrangian",)),
     Row("hard constraints", lambda facts: facts.constraint, ("dual_coordinate", "barrier", "basis_pursuit"), 300.0),
     Row(
+        "lasso, piecewise linear loss, few rows",
+        lambda facts: facts.lasso and facts.tiny_program,
+        ("linear_program", "bundle", "barrier"),
+    ),
+    Row(
         "lasso, piecewise linear loss",
         lambda facts: facts.lasso and facts.small_program,
         ("bundle", "linear_program", "bundle", "barrier"),
@@ -110,6 +118,12 @@ TABLE = (
         200.0,
     ),
     Row("labelled sequences, max-margin", lambda facts: facts.chains, ("frank_wolfe", "bundle"), 2000.0),
+    Row(
+        "multilabel hinge, many features or small curvature",
+        lambda facts: facts.multilabel and (not facts.tall or facts.curvature <= 10.0),
+        ("label_blocks", "bundle"),
+        100.0,
+    ),
     Row("performance measure with a smoothing", lambda facts: facts.smoothable, ("smoothing", "bundle")),
     Row("losses of pairs in queries", lambda facts: facts.ranking, ("smoothing", "bundle")),
     Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ("bundle",)),

@@ -11,6 +11,8 @@ from fenchel.solvers.newton.direction import MOST_FEATURES
 
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
+#: rows and entries up to which HiGHS takes less than a bundle from the beginning (benchmarks/benchopt/README.md)
+_TINY_PROGRAM_ROWS, _TINY_PROGRAM_ENTRIES = 1 << 9, 1 << 16
 
 #: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings, and L-BFGS fewer
 #: than exponentiated gradient steps
@@ -51,6 +53,8 @@ class Facts:
     chains: bool = False
     #: of such a risk, the pairs of labels of all sequences over the pairs of a token and a label
     chain_pairs: float = 0.0
+    #: whether the risk is the multilabel hinge
+    multilabel: bool = False
     #: whether X is in files, and larger than a block of rows in memory
     in_blocks: bool = False
 
@@ -66,10 +70,20 @@ class Facts:
         return self.features > FEW_CHAIN_WEIGHTS and moderate
 
     @property
+    def tiny_program(self) -> bool:
+        """Whether a mean of non-smooth losses has so few rows and entries that a linear program is solved at once."""
+        few = self.examples <= _TINY_PROGRAM_ROWS and self.examples * self.features <= _TINY_PROGRAM_ENTRIES
+        return few and self._rough_mean
+
+    @property
     def small_program(self) -> bool:
         """Whether a mean of non-smooth losses has many features for its rows, and few entries."""
-        rough = not (self.smooth or self.joint or self.subgradient_only)
-        return rough and 2 * self.features >= self.examples and self.examples * self.features <= _PROGRAM_ENTRIES
+        few = 2 * self.features >= self.examples and self.examples * self.features <= _PROGRAM_ENTRIES
+        return few and self._rough_mean
+
+    @property
+    def _rough_mean(self) -> bool:
+        return not (self.smooth or self.joint or self.subgradient_only)
 
 
 def facts_of(problem: Problem, tol: float) -> Facts:
@@ -98,5 +112,6 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         free=regularizer.free_directions() is not None,
         chains=chains is not None,
         chain_pairs=0.0 if chains is None else chains.sequences.labels * chains.terms / chains.sequences.tokens,
+        multilabel=risk.multilabel() is not None,
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

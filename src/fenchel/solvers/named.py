@@ -13,6 +13,7 @@ HOMES = {
     "augmented_lagrangian": ("dual_coordinate.augmented_lagrangian", "AugmentedLagrangian"),
     "newton": ("newton.solver", "Newton"),
     "block_coordinate": ("block_coordinate.solver", "BlockCoordinate"),
+    "label_blocks": ("label_blocks.solver", "LabelBlocks"),
     "interior_point": ("interior_point.solver", "InteriorPoint"),
     "newton_cg": ("newton.multinomial", "NewtonCG"),
     "prox_newton": ("l1.prox_newton", "ProxNewton"),

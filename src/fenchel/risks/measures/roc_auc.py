@@ -85,6 +85,8 @@ class RocAUC(Risk):
     """
 
     name = "roc_auc"
+    #: products of two weights must not underflow
+    weight_range = 1e120
     is_measure = True
     #: R*(0): minus the infimum of the risk
     conjugate_at_zero = 0.0

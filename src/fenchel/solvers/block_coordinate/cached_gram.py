@@ -9,7 +9,7 @@ Fenchel-Young gap of a block costs k numbers and needs no row:
 It is quadratic in the KKT violation.  A row is computed for blocks with at least a quarter of the largest gap of the
 last epoch, and a cached row is used from a hundredth on; the other blocks wait for a later epoch.  The examples that
 were chosen become a small problem, as many at a time as one call of the kernel computes, and a few epochs of
-``epoch_blocks`` over them change their blocks and all scores: a decomposition method (Joachims, 1999).
+``run_epoch`` over them change their blocks and all scores: a decomposition method (Joachims, 1999).
 """
 
 from __future__ import annotations
@@ -21,15 +21,8 @@ from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.designs.rows import CSRRows, DenseRows
 from fenchel.kernels import CachedGram
 from fenchel.numerics.limits import EPS
-from fenchel.solvers.block_coordinate.loop import (
-    CENTRING,
-    INTERCEPT,
-    OFFSET,
-    SCALE,
-    SUM,
-    ClassLists,
-    epoch_blocks,
-)
+from fenchel.solvers.block_coordinate.loop import CENTRING, SCALE, ClassLists, run_epoch
+from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, OFFSET, SUM
 from fenchel.solvers.block_coordinate.state import State
 
 #: gaps from which on a row is computed, and a cached one is used, in units of the threshold of shrinking (a tenth of
@@ -88,7 +81,7 @@ def _descend(state: State, design: CachedGram, examples: Array) -> int:
     for _ in range(_SWEEPS):
         part = Part(order, 0, count, 0, np.inf)
         rows, images = CSRRows(ones, own, places), DenseRows(values)
-        tally = Tally(*epoch_blocks(rows, images, state.inner, some, state.intercepts, lists, False, part))
+        tally = run_epoch(rows, images, state.inner, some, state.intercepts, lists, False, part)
         most = max(most, tally.changes)
         if tally.changes == 0:
             break

@@ -42,18 +42,24 @@ from fenchel.compile.lanes import (
     sum_of,
     widen,
 )  # fmt: skip
-from fenchel.compile.loop import helper, loop
+from fenchel.compile.loop import helper, loop, uncounted_loop
 from fenchel.compile.primitives.class_lanes import add_class_row, add_class_scores
 from fenchel.compile.primitives.class_rows import add_row_to_some, add_some_scores
-from fenchel.compile.primitives.epoch import begin, keep
-from fenchel.designs.rows import prefetch
-from fenchel.solvers.block_coordinate.loop_blocks import block
+from fenchel.compile.primitives.epoch import Part, Tally, begin, keep
+from fenchel.designs.rows import Rows, prefetch
+from fenchel.solvers.block_coordinate.loop_blocks import RootBlock, block
+from fenchel.solvers.block_coordinate.loop_intercepts import (
+    INTERCEPT,
+    OFFSET,
+    SUM,
+    Intercepts,
+    intercept_scores,
+    move_intercepts,
+)
 from fenchel.solvers.block_coordinate.loop_standing import box_standing, first_guess, simplex_standing, without_features
 
 #: columns of the table of examples
 CURVATURE, SCALE, CENTRING = range(3)
-#: rows of ``Intercepts.state``
-SUM, INTERCEPT, OFFSET = range(3)
 _STEP = np.uint64(LANES)
 #: examples between the prefetch of a row and its use; twice that for the index and the table
 _AHEAD = np.uint64(2)
@@ -76,17 +82,6 @@ class Blocks(NamedTuple):
     sum_bound: float
 
 
-class Intercepts(NamedTuple):
-    """Unregularized intercepts as in ``dual_coordinate``: a constant feature B, and rows that are centred on m."""
-
-    #: SUM, INTERCEPT and OFFSET of each class, (3, k), which the loops change
-    state: Any
-    #: B^2
-    constant: float
-    #: |m|^2
-    square: float
-
-
 class ClassLists(NamedTuple):
     """The classes of each example that are not shrunk, its label first."""
 
@@ -96,8 +91,8 @@ class ClassLists(NamedTuple):
     sizes: Any
 
 
-class _Workspace(NamedTuple):
-    """Arrays of K numbers for the subproblem of one example."""
+class Workspace(NamedTuple):
+    """Arrays of K numbers for the subproblem of one example, and of those of the block of some classes."""
 
     #: the scores, and then the margins 1 - s_y + s_j
     scores: Any
@@ -106,6 +101,9 @@ class _Workspace(NamedTuple):
     beta: Any
     #: of v, as a multiple of x_i, in the kind of v
     change: Any
+    #: alpha and bounds of some classes
+    some_alpha: Any
+    some_bounds: Any
 
 
 @helper
@@ -149,23 +147,6 @@ def _improve(
     line[label] = sum_of(masses)
     change[label] = scale * (np.float64(line[label]) - own)
     return largest_of(moved) > 0.0
-
-
-@helper
-def intercept_scores(state: Any, centring: float, scores: Any) -> None:
-    """The part of the scores that intercepts and centring make: b - m.v + (|m|^2 - x_i.m) S."""
-    for j in range(np.uint64(len(scores))):
-        scores[j] = state[INTERCEPT, j] - state[OFFSET, j] + centring * state[SUM, j]
-
-
-@helper
-def move_intercepts(state: Any, constant: float, projection: float, change: Any) -> None:
-    """Update S, b and m.v after v has changed by change x_i^T, where ``projection`` is m.x_i."""
-    if constant > 0.0:
-        for j in range(np.uint64(len(change))):
-            state[SUM, j] += change[j]
-            state[INTERCEPT, j] += constant * change[j]
-            state[OFFSET, j] += projection * change[j]
 
 
 @helper
@@ -221,21 +202,23 @@ def _prefetch_block(line: Any) -> None:
         prefetch(line, place * _STEP)
 
 
-@loop
-def epoch_blocks(
-    rows: Any, images: Any, inner: Any, blocks: Any, intercepts: Any, lists: Any, classes_shrunk: bool, part: Any
+def _epoch(
+    rows: Any,
+    images: Any,
+    inner: Any,
+    blocks: Any,
+    intercepts: Any,
+    lists: Any,
+    work: Any,
+    classes_shrunk: bool,
+    part: Any,
 ) -> Any:
-    """One part of an epoch of Algorithm 1; returns its ``Tally``.
-
-    ``rows`` give the scores of an example and ``images`` the changes of v by a step: both X, but for kernels.
-    """
+    """One part of an epoch of Algorithm 1; returns its ``Tally``."""
     alpha, v, classes, table, bounds, sum_bound = blocks
     (state, constant, square), (listed_classes, sizes) = intercepts, lists
     order, threshold, sigma = part.order, part.threshold, part.sigma
     remaining, violation, changes, gap = begin(part)
     count, room = v.shape[1], listed_classes.shape[1]
-    work = _Workspace(np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=v.dtype))
-    some_alpha, some_bounds = np.zeros(room, dtype=alpha.dtype), np.zeros(room)
     stop = np.uint64(part.end)
     for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
@@ -250,7 +233,7 @@ def epoch_blocks(
         if some:
             label, listed, listed_count = 0, listed_classes[i], np.int64(sizes[i])
             size = -(-listed_count // LANES) * LANES
-            line, bound = some_alpha[:size], some_bounds[:size]
+            line, bound = work.some_alpha[:size], work.some_bounds[:size]
             _gather(alpha[i], bounds[classes[i]], state, projection, listed, listed_count, line, bound, work.scores)
             add_some_scores(rows, i, v, listed, listed_count, work.scores)
         else:
@@ -283,3 +266,31 @@ def epoch_blocks(
             add_class_row(images, i, work.change, v)
             move_intercepts(state, constant, square - projection, work.change)
     return remaining, violation, changes, gap
+
+
+#: with ``RootBlock``, which makes no array
+epoch_blocks = uncounted_loop(_epoch)
+#: with the others, one of which sorts; both, so that their times compare
+counted_epoch_blocks = loop(_epoch)
+
+
+def run_epoch(
+    rows: Rows,
+    images: Rows,
+    inner: Any,
+    blocks: Blocks,
+    intercepts: Intercepts,
+    lists: ClassLists,
+    classes_shrunk: bool,
+    part: Part,
+) -> Tally:
+    """One part of an epoch of Algorithm 1.
+
+    ``rows`` give the scores of an example and ``images`` the changes of v by a step: both X, but for kernels.
+    """
+    count, room = blocks.v.shape[1], lists.classes.shape[1]
+    scores, linear, beta = np.zeros((3, count))
+    change, some_alpha = np.zeros(count, blocks.v.dtype), np.zeros(room, blocks.alpha.dtype)
+    work = Workspace(scores, linear, beta, change, some_alpha, np.zeros(room))
+    compiled = epoch_blocks if isinstance(inner, RootBlock) else counted_epoch_blocks
+    return Tally(*compiled(rows, images, inner, blocks, intercepts, lists, work, classes_shrunk, part))

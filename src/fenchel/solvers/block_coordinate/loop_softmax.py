@@ -18,7 +18,7 @@ p, log p               ``p``, ``log_p``        probabilities and their logarithm
 q                      ``curvature``           ``table[i, CURVATURE]``
 =====================  ======================  ==================================================================
 
-The other arguments are those of ``loop.epoch_blocks``.  All probabilities are positive, so no example is shrunk.
+The other arguments are those of ``loop.run_epoch``.  All probabilities are positive, so no example is shrunk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from fenchel.compile.primitives.class_rows import add_row, add_scores
 from fenchel.compile.primitives.copying import copy
 from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.risks import MulticlassRisk
-from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, intercept_scores, move_intercepts
+from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE
+from fenchel.solvers.block_coordinate.loop_intercepts import intercept_scores, move_intercepts
 
 #: log 0, as a number whose product with zero is zero: an example before its first step has p = e_y
 UNSEEN = -1e300

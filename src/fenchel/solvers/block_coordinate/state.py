@@ -12,16 +12,8 @@ from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.block_coordinate.averaging import RunningAverage
-from fenchel.solvers.block_coordinate.loop import (
-    CENTRING,
-    INTERCEPT,
-    OFFSET,
-    SUM,
-    Blocks,
-    ClassLists,
-    Intercepts,
-    epoch_blocks,
-)
+from fenchel.solvers.block_coordinate.loop import CENTRING, Blocks, ClassLists, run_epoch
+from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, OFFSET, SUM, Intercepts
 from fenchel.solvers.shrinking import ActiveSet
 from fenchel.solvers.simultaneous import Simultaneous, Sums
 
@@ -69,9 +61,9 @@ class State:
         """One part of an epoch with a joint hinge, with ``entries`` entries a turn; in threads if that is worth it."""
         blocks, intercepts, shrunk = self.blocks, self.intercepts, self.active_set.classes_shrunk
 
-        def run(part: Part, sums: Sums) -> Any:
+        def run(part: Part, sums: Sums) -> Tally:
             changed = blocks._replace(v=sums.v), intercepts._replace(state=sums.intercept)
-            return epoch_blocks(self.rows, self.images, self.inner, *changed, self.lists, shrunk, part)
+            return run_epoch(self.rows, self.images, self.inner, *changed, self.lists, shrunk, part)
 
         def square(change: Sums) -> float:
             # of centred rows and the constant feature: |v - m S|^2 + B^2 S^2
@@ -81,7 +73,7 @@ class State:
 
         threads, sums = self.simultaneous, Sums(blocks.v, intercepts.state)
         if threads is None or not threads.is_worth_it(part, entries, blocks.v.size):
-            return Tally(*run(part, sums))
+            return run(part, sums)
         return threads.epoch(part, sums, blocks.alpha, run, square)
 
     def refresh(self) -> None:

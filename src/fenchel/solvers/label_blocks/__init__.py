@@ -1,0 +1,1 @@
+"""Block coordinate descent on the dual of the multilabel hinge."""
