@@ -53,7 +53,7 @@ ROWS = {
     "smooth loss": {"smooth": True},
     "very few features, or few features and no strong regularization": {"features": 50, "curvature": 20.0},
     "very small tolerance, unless the curvature is small": {"tol": 1e-9, "curvature": 50.0},
-    "larger than memory, and no strong regularization": {"in_blocks": True, "curvature": 50.0},
+    "in files, in more than one block, and no strong regularization": {"in_blocks": True, "curvature": 50.0},
     "all other problems": {},
 }
 

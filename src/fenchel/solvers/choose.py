@@ -168,7 +168,7 @@ TABLE = (
         _NEWTON_FIRST,
     ),
     Row(
-        "larger than memory, and no strong regularization",
+        "in files, in more than one block, and no strong regularization",
         lambda facts: facts.in_blocks and facts.curvature >= 10.0,
         _NEWTON_FIRST,
     ),
