@@ -91,14 +91,14 @@ def _chain_loss(case, scores, begin, own):
     return top - every[own] + sum(exp(score - top) for score in every.values()).ln()
 
 
-def dual(case, witness, whole=ONE, enough=INFINITE):
+def dual(case, witness, whole=None, enough=INFINITE):
     """D of what a witness holds, times ``whole``, and whether it is at exactly this: at its best multiple otherwise.
 
-    The 1-norm of theta states the multiple that a certificate is of.  Near 1 it may be another one by the rounding of
-    theta alone, so D is the larger one of there and at 1.  A search for the best multiple ends where D is at least
-    ``enough``.  The dual points of smooth pairs and of chains are those of scores and labellings, exactly; those of the
-    hinge of pairs and of the NDCG are floats, which may miss the domain by rounding.  None where a witness holds
-    nothing.
+    Without ``whole`` it is the multiple that a certificate is of, which the 1-norm of theta states. Near 1 it may be
+    another one by the rounding of theta alone, so D is the larger one of there and at 1. A search for the best multiple
+    ends where D is at least ``enough``. The dual points of smooth pairs and of chains are those of scores and
+    labellings, exactly; those of the hinge of pairs and of the NDCG are floats, which may miss the domain by rounding.
+    None where a witness holds nothing.
     """
     if witness.decomposition is None and case.kind != "ndcg":
         return None, False
@@ -118,8 +118,8 @@ def dual(case, witness, whole=ONE, enough=INFINITE):
 
         size = sum(map(abs, theta))
         multiple = sum(abs(Decimal(entry)) for entry in witness.theta.tolist()) / size if size else ONE
-        stated = whole * min(multiple, ONE)
-        found = max(value(whole), value(stated)) if abs(multiple - 1) <= WHOLE else -INFINITE
+        wholes = (ONE, min(multiple, ONE)) if whole is None else (whole,)
+        found = max(map(value, wholes)) if abs(multiple - 1) <= WHOLE else -INFINITE
         if found != -INFINITE:
             return found, True
         found = max(value(t) for t in (ZERO, ONE, _largest_multiple(v)))
