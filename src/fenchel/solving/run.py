@@ -256,19 +256,16 @@ class Run:
             floor = certificate.rounding_floor
             # predictions are tried again when the gap has fallen by this factor
             step = 0.0 if self.proving is None else _GAP_BETWEEN_PROOFS * certificate.gap
-            target = max(self.tol * self._scale(state, certificate.scale) - floor, floor, decayed, step)
+            target = max(self.tol * certificate.scale - floor, floor, decayed, step)
             return Hint(certificate, target, self._must_stop, len(self.trace), left)
         # before the first certificate only P* <= R(0) is known
-        target = max(self.tol * self._scale(state, self.problem.risk.value_at_zero), decayed)
-        return Hint(None, target, self._must_stop, passes=left)
-
-    def _scale(self, state: Any, known: float) -> float:
-        """What the gap is relative to: ``known`` or, once the gap may be small enough, what the solver expects."""
-        if self.solver.expected_gap(state) <= self.tol * known:
+        scale = self.problem.risk.value_at_zero
+        if self.solver.expected_gap(state) <= self.tol * scale:
             with np.errstate(over="ignore", invalid="ignore"):
                 # min returns the first argument if the second is NaN
-                return min(known, abs(self.solver.expected_objective(state)))
-        return known
+                scale = min(scale, abs(self.solver.expected_objective(state)))
+        target = max(self.tol * scale, decayed)
+        return Hint(None, target, self._must_stop, passes=left)
 
     def _must_stop(self) -> bool:
         """Whether a stop is requested or the time limit is reached; solvers with long steps ask for it."""

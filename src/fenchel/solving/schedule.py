@@ -16,8 +16,10 @@ _GROWTH = 4.0
 _FIRST = 3.0
 #: the same ratio for a solver without an expected gap
 _BLIND_GROWTH = 1.5
-#: factor of the due pass while the solver expects a larger gap than the target, and while it knows none
-_POSTPONE, _UNKNOWN = 16.0, 4.0
+#: factor of the due pass while the solver expects a larger gap than the target
+_POSTPONE = 4.0
+#: multiple of the target gap above which a certificate is not expected to end the solve
+_FAR = 3.0
 #: entries of X that a solver reads in the half millisecond of a small certificate, and the passes of that time at most
 _CERTIFICATE_ENTRIES, _MOST_WAITING = 1 << 19, 64.0
 #: ratio of data passes between two certificates of a solver that expects the target gap
@@ -61,9 +63,9 @@ class Schedule:
             return passes < self.first
         if not self.patient and not math.isinf(expected_gap):
             return passes < self.due
-        # an expected gap is seldom far above the certified one, and a certificate that proves too little is wasted;
-        # on small data many passes take less time than it does
-        return passes < (_UNKNOWN * self.due if math.isinf(expected_gap) else _POSTPONE * self.due + self._waiting)
+        # on small data many passes take less time than a certificate that proves too little
+        far = math.isfinite(expected_gap) and expected_gap > _FAR * target_gap
+        return passes < _POSTPONE * self.due + (self._waiting if far else 0.0)
 
     @property
     def _waiting(self) -> float:
