@@ -27,14 +27,13 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     The matrix is scaled to a unit diagonal and factorized by Cholesky's method, with the smallest ridge 1e-14, 1e-13,
     ... for which the factorization succeeds.
     """
-    scale, ridge = np.sqrt(np.maximum(np.diagonal(matrix), _TINY)), RIDGE
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
+    scaled = matrix / scale[:, None] / scale[None, :]
+    ridge = RIDGE
     while True:
-        scaled = matrix / scale[:, None]
-        scaled /= scale
         scaled[np.arange(len(scale)), np.arange(len(scale))] += ridge
         try:
-            # the transpose is in LAPACK's order, so that it is factorized in place
-            factor: Any = cho_factor(scaled.T, overwrite_a=True, check_finite=False)
+            factor: Any = cho_factor(scaled, check_finite=False)
         except LinAlgError:
             ridge *= 10.0
             continue
