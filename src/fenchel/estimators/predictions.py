@@ -14,7 +14,9 @@ from fenchel.estimators.sklearn_bases import ClassifierMixin, available_unless
 def _has_no_probabilities(estimator: Any) -> str | None:
     if estimator._loss().name != "logistic":
         if "loss" not in estimator.get_params(deep=False):
-            return "predict_proba is not available: scores are no probabilities; calibrate them (CalibratedClassifierCV)"
+            return (
+                "predict_proba is not available: scores are no probabilities; calibrate them (CalibratedClassifierCV)"
+            )
         return "predict_proba requires loss='logistic': scores of other losses are no probabilities"
     if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
         return "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"

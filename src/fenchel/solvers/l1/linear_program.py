@@ -32,6 +32,9 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
 
+#: zero weights replace an optimum whose objective is below theirs by less than this share
+_TIE = 1e-12
+
 
 def _piecewise_linear(problem: Problem) -> bool:
     loss = problem.mean_risk.loss
@@ -117,6 +120,11 @@ class LinearProgram(Solver):
         if found is not None:
             state.weights = (found.x[:d] - found.x[d : 2 * d]) * (unit / size)
             state.intercept = float(np.sum(found.x[2 * d : 2 * d + free])) * unit
+            least = problem.lam * found.fun * (unit / size)
+            intercept = float(problem.best_intercept(np.zeros(problem.theta_shape)))
+            # at the largest lam of a path zero weights are one of many optima, and the sparsest
+            if problem.risk.value(np.full(problem.theta_shape, intercept)) <= (1.0 + _TIE) * least:
+                state.weights, state.intercept = np.zeros(d), intercept
             state.theta[weighted] = np.asarray(found.eqlin.marginals) * (problem.lam / size)
         return 1.0
 
