@@ -119,15 +119,15 @@ def attack(rng, problem, theta):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @every_case
 @pytest.mark.meetings(1)
-def test_a_corrupted_witness_can_only_worsen_a_certificate(case):
+def test_a_corrupted_witness_proves_no_more_than_weak_duality_allows(case):
     problem, rng = case.problem(), np.random.default_rng(8)
     solution = solve(problem, tol=0.0, max_iter=5000)
     assert solution.certificate.at_floor or solution.certificate.relative_gap <= 1e-12
-    floor = solution.certificate.rounding_floor
     at_zero = judge(problem, solution.model, Witness(np.zeros(problem.theta_shape))).certificate
     for name, theta in attack(rng, problem, solution.witness.theta):
         certificate, _, witness, _ = judge(problem, solution.model, Witness(theta))
-        assert certificate.gap >= solution.certificate.gap - 2 * floor, name
+        # weak duality: within its rounding, no witness proves more than the objective of this model
+        assert certificate.gap >= -certificate.rounding_floor, name
         assert certificate.gap <= at_zero.gap, name
         assert np.isfinite(certificate.gap), name
         assert_feasible(problem, witness.theta)
@@ -333,10 +333,10 @@ def test_relative_gap_never_clamped_and_zero_over_zero():
     assert Certificate(2.0, 2.0 - 1e-15, 1e-14).at_floor
 
 
-def test_a_gap_of_three_rounding_floors_counts_as_rounding_and_no_larger_one():
+def test_a_gap_of_four_rounding_floors_counts_as_rounding_and_no_larger_one():
     floor = 2.0**-40
-    assert Certificate(2.0, 2.0 - 3.0 * floor, floor).at_floor
-    assert not Certificate(2.0, 2.0 - 3.125 * floor, floor).at_floor
+    assert Certificate(2.0, 2.0 - 4.0 * floor, floor).at_floor
+    assert not Certificate(2.0, 2.0 - 4.125 * floor, floor).at_floor
     # the other way round one floor is all that errors explain
     assert Certificate(2.0, 2.0 + floor, floor).at_floor
     assert Certificate(2.0, 2.0 + 1.125 * floor, floor).contradictory

@@ -148,7 +148,9 @@ def test_degenerate_data(kind, lam):
             assert solution.converged or unresolved, (name, parameter, intercept, str(solution))
             again = judge(problem, solution.model, solution.witness).certificate
             # the floor of the solution's certificate is larger where its two halves were found at different times
-            assert again.gap <= 1e-4 * again.primal + solution.certificate.rounding_floor
+            # and a gap that is not resolved is one of up to four floors
+            floors = 4.0 if unresolved else 1.0
+            assert again.gap <= 1e-4 * again.primal + floors * solution.certificate.rounding_floor
             if 1e-3 < np.max(np.abs(X)) < 1e3:
                 best = slow.optimum(name, X, y, lam, intercept, parameter)[2]
                 assert certificate_holds(solution.certificate, best), (name, parameter, intercept)

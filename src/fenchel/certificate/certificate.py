@@ -13,7 +13,7 @@ from fenchel.markup import OPEN, PROVED, WRONG, card
 RESOLVED = 1e-6
 #: multiple of the rounding floor up to which a gap counts as rounding: the sums of a solver, in another order, have
 #: errors of about the size of those of the certificate
-_WITHIN_ROUNDING = 3.0
+_WITHIN_ROUNDING = 4.0
 #: between the words for different objectives of a sum
 _SUM = " + "
 
