@@ -108,3 +108,12 @@ def test_certificates_with_intercepts():
     assert found.lower >= solution.certificate.lower - 1e-14
     assert found.rounding_floor <= 1e-15
     assert found.relative_gap <= 2e-6
+
+
+def test_masses_of_rounding_do_not_spoil_the_balance():
+    """A label that only a mass of 7e-18 links to the others has no room for the sums of columns."""
+    has = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0]], dtype=bool)
+    risk = MultilabelHinge(has)
+    theta = np.array([[7e-18, -0.1, 0.1 - 7e-18], [0.0, 0.1, -0.1], [0.0, 0.0, 0.0]])
+    point = risk.enclosure().dual_point(theta, balanced=True)
+    assert np.max(np.abs(point.theta.high / 3.0 - theta)) <= 1e-15

@@ -24,6 +24,8 @@ from fenchel.risks.enclosures import EnclosedDual, spanning_forest
 
 #: entries of scores in a block: temporary arrays stay in the cache
 _BLOCK = 1 << 12
+#: of the largest entry of theta: smaller ones are dropped before columns are balanced
+_NEGLIGIBLE = 2.0**-50
 
 
 class EnclosedMultilabel(NamedTuple):
@@ -58,6 +60,9 @@ class EnclosedMultilabel(NamedTuple):
         return (highest - lowest + 1.0).maximum(0.0)
 
     def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
+        if balanced:
+            # masses of the size of rounding have no room for the sums of columns, and would link labels all the same
+            theta = np.where(np.abs(theta) > _NEGLIGIBLE * np.max(np.abs(theta), initial=0.0), theta, 0.0)
         parts = [self._masses(theta[rows], rows) for rows in self._blocks()]
         masses, total = concatenate(parts), as_ball(self.weights).sum()
         if balanced:
