@@ -115,6 +115,7 @@ LEFT_OUT |= {
     "plot_transitions",
     "MicroRisk",
     "CertifiedPredictions",
+    "Screened",
 }
 ALLOWED = (ValueError, TypeError, OverflowError, MemoryError)
 

@@ -171,3 +171,52 @@ def _u(distance, low, high, slope, right):
     u = distance / slope
     u = u if low is None else max(u, low)
     return u if high is None else min(u, high)
+
+
+def exact_slopes(loss, label, score):
+    """The smallest and the largest subgradient of the loss at an exact score, and the ends of its domain (or None)."""
+    pieces = _reordered(loss, label)
+    left, right = (
+        sum(_u(score - target, low, high, slope, right) for low, high, slope, target in pieces)
+        for right in (False, True)
+    )
+    return left, right, (pieces[0][0], pieces[-1][1])
+
+
+def exact_sparse_squares(X, y, c, lam, ratio, intercept, guess):
+    """(w, X^T theta) of the elastic net with the squared loss as fractions, or None where the signs of the guess fail.
+
+    The KKT conditions with the signs of the guess: :math:`X_S^T\\theta = \\lambda(\\rho\\,\\mathrm{sign}(w_S) +
+    (1-\\rho)w_S)` with :math:`\\theta = c(y - Xw - b)`, and :math:`\\sum\\theta = 0` with an
+    intercept; then all are verified.
+    """
+    rows = [[Fraction(float(v)) for v in row] for row in X]
+    y, c = ([Fraction(float(v)) for v in values] for values in (y, c))
+    lam, ratio = Fraction(float(lam)), Fraction(float(ratio))
+    signs = [int(v) for v in np.sign(guess)]
+    support = [j for j, sign in enumerate(signs) if sign]
+    columns = [[row[j] for row in rows] for j in support] + [[Fraction(1)] * len(rows)] * intercept
+    system = []
+    for place, column in enumerate(columns):
+        weighted = [share * v for share, v in zip(c, column, strict=True)]
+        left = [sum(a * e for a, e in zip(weighted, other, strict=True)) for other in columns]
+        right = sum(a * label for a, label in zip(weighted, y, strict=True))
+        if place < len(support):
+            left[place] += lam * (1 - ratio)
+            right -= lam * ratio * signs[support[place]]
+        system.append([*left, right])
+    found = _solved(system, [Fraction(0)] * len(columns)) if columns else []
+    if found is None:
+        return None
+    weights = [Fraction(0)] * len(signs)
+    for j, value in zip(support, found, strict=False):
+        weights[j] = value
+    b = found[-1] if intercept else Fraction(0)
+    scores = [b + sum(a * v for a, v in zip(row, weights, strict=True)) for row in rows]
+    theta = [share * (label - s) for share, label, s in zip(c, y, scores, strict=True)]
+    correlations = [sum(row[j] * t for row, t in zip(rows, theta, strict=True)) for j in range(len(signs))]
+    right = all(
+        v * sign > 0 if sign else abs(correlation) <= lam * ratio
+        for v, sign, correlation in zip(weights, signs, correlations, strict=True)
+    )
+    return (weights, correlations) if right else None

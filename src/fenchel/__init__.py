@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fenchel.certificate import Certificate as Certificate
     from fenchel.certificate import CertifiedPredictions as CertifiedPredictions
     from fenchel.certificate import ProvedShare as ProvedShare
+    from fenchel.certificate import Screened as Screened
     from fenchel.errors import CacheWarning as CacheWarning
     from fenchel.errors import FenchelError as FenchelError
     from fenchel.errors import GapWarning as GapWarning
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _NAMES = {
-    "fenchel.certificate": ("Certificate", "CertifiedPredictions", "ProvedShare"),
+    "fenchel.certificate": ("Certificate", "CertifiedPredictions", "ProvedShare", "Screened"),
     "fenchel.errors": ("CacheWarning", "FenchelError", "GapWarning"),
     "fenchel.estimators": (
         "KernelClassifier",

@@ -12,6 +12,7 @@ from fenchel.certificate.predictions import CertifiedPredictions, certified_pred
 from fenchel.certificate.primal import scores_of
 from fenchel.certificate.proved_share import ProvedShare, ProvedShareWatch
 from fenchel.certificate.rigorous import enclosures, rigorous_certificate
+from fenchel.certificate.screening import Screened, screened
 
 __all__ = [
     "Certificate",
@@ -22,6 +23,7 @@ __all__ = [
     "PathCertificate",
     "ProvedShare",
     "ProvedShareWatch",
+    "Screened",
     "Verdict",
     "best_of",
     "certified_predictions",
@@ -33,6 +35,7 @@ __all__ = [
     "optimum_ball",
     "rigorous_certificate",
     "scores_of",
+    "screened",
 ]
 
 for _stored in (OptimumBall, OptimumOfFit, OptimumSketch):

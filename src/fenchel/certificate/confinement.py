@@ -119,7 +119,7 @@ def sketch(
     multiplications, its norm is not used.  ``errors`` are those of the certificate of this very witness.
     """
     check_confined(problem)
-    width, sigma = _width(certificate), _strong_convexity(problem)
+    width, sigma = width_of(certificate), _strong_convexity(problem)
     weights, gram = np.asarray(model.weights, dtype=np.float64), problem.design.kernel()
     # up to lam and sigma rounded by a few u
     most = width / (problem.lam * sigma) * (1.0 + 64.0 * UNIT)
@@ -161,7 +161,7 @@ def sketch_at_scores(
     Where w is the gradient of Omega* at v, as in dual methods, the two are the same.
     """
     check_confined(problem)
-    most = _width(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
+    most = width_of(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
     weights, intercept = (np.asarray(part, dtype=np.float64) for part in (model.weights, model.intercept))
     dual, error = _dual_weights(problem, witness, v)
     distance = _norm(weights - dual)
@@ -179,11 +179,12 @@ def sketch_around(
     Strong convexity gives a squared radius of 2 (P - D) / (lam sigma).
     """
     check_confined(problem)
-    most = 2.0 * _width(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
+    most = 2.0 * width_of(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
     return _sketch(problem, rows, certificate, weights, _UPWARDS * math.sqrt(most), scores)
 
 
-def _width(certificate: Certificate) -> float:
+def width_of(certificate: Certificate) -> float:
+    """upper - lower, rounded upwards; raise if the certificate proves nothing."""
     width = (certificate.upper - certificate.lower) * (1.0 + 4.0 * UNIT)
     if certificate.contradictory or not math.isfinite(width):
         raise FenchelError(f"the certificate proves nothing about the optimum: {certificate}")

@@ -43,6 +43,12 @@ class OptimumOfFit:
         """The balls; raise with the reason if there is none."""
         return tuple(one.ball() for one in self.sketches)
 
+    @property
+    def zero_weights(self) -> Array | None:
+        """Whether each weight is proved to be zero at every optimum, a row for each problem; None if it is unknown."""
+        known = [one.zero_weights for one in self.sketches if one.zero_weights is not None]
+        return np.vstack(known) if len(known) == len(self.sketches) else None
+
     def check(self) -> None:
         """Raise with the reason if a problem has no ball."""
         for one in self.sketches:

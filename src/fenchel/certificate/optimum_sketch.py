@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import Array
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.errors import FenchelError
 
@@ -22,6 +23,8 @@ class OptimumSketch:
 
     def __init__(self, ball: OptimumBall | None, pending: Callable[[OptimumBall], OptimumBall] | None = None) -> None:
         self._ball, self._pending, self._refusal = ball, pending, ""
+        #: whether each weight is proved to be zero, where that was a by-product of the fit
+        self.zero_weights: Array | None = None
 
     @classmethod
     def refused(cls, reason: str) -> OptimumSketch:

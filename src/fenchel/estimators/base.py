@@ -67,7 +67,11 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
     # --- the four steps
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to rows X and labels or targets y.  Ctrl-C stores the best model so far and is raised again."""
+        """Fit to rows X and labels or targets y.
+
+        Ctrl-C stores the best model so far and is raised again; while the data are checked and encoded, and a Gram
+        matrix is computed, there is none, and it changes nothing.
+        """
         # the time of the validation counts
         deadline = Deadline(self.time_limit)
         return self._fit_and_store(self.encode(X, y, sample_weight), deadline)

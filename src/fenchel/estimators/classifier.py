@@ -20,6 +20,7 @@ from fenchel.estimators.labels import encode_labels, one_vs_rest
 from fenchel.estimators.multiclass import active_examples, declared_form, supports, votes
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.predictions import Probabilities
+from fenchel.estimators.screened import Screening
 from fenchel.estimators.stock_linear import stock_classifier
 from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.features import Features
@@ -131,7 +132,7 @@ class BaseLinearClassifier(BaseClassifier):
 
 @of_package
 @dataclass(eq=False, repr=False)
-class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLinearClassifier):
+class LinearClassifier(Screening, SolverParameters, LinearParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with the elastic net
@@ -216,6 +217,9 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
         The duality gap, ``certificate_.gap``.
     converged_ : bool
         Whether every certificate proves ``tol``.
+    screened_ : ndarray of bool, or None
+        With the lasso and a smooth loss, whether each weight is proved to be zero at every optimum, of the shape of
+        ``coef_``; None otherwise.
     n_iter_ : float
         Passes over the data, the maximum over the problems that were solved.
     solver_ : str

@@ -8,6 +8,7 @@ from typing import Any
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.parameters import LinearParameters, SolverParameters
 from fenchel.estimators.regressor import BaseRegressor
+from fenchel.estimators.screened import Screening
 from fenchel.estimators.selection import SelectionOfC
 from fenchel.loading import of_package
 from fenchel.losses import Loss
@@ -15,7 +16,7 @@ from fenchel.losses import Loss
 
 @of_package
 @dataclass(eq=False, repr=False)
-class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseLinearClassifier):
+class LinearClassifierCV(Screening, SolverParameters, LinearParameters, SelectionOfC, BaseLinearClassifier):
     r"""Linear classifier with C chosen by cross-validation.
 
     Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
@@ -88,6 +89,9 @@ class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseL
         The duality gap, ``certificate_.gap``.
     converged_ : bool
         Whether every certificate proves ``tol``.
+    screened_ : ndarray of bool, or None
+        With the lasso and a smooth loss, whether each weight is proved to be zero at every optimum, of the shape of
+        ``coef_``; None otherwise.
     n_iter_ : float
         Passes over the data, the maximum over the problems that were solved.
     solver_ : str
@@ -124,7 +128,7 @@ class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseL
 
 @of_package
 @dataclass(eq=False, repr=False)
-class LinearRegressorCV(SolverParameters, LinearParameters, SelectionOfC, BaseRegressor):
+class LinearRegressorCV(Screening, SolverParameters, LinearParameters, SelectionOfC, BaseRegressor):
     r"""Linear regression with C chosen by cross-validation.
 
     Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
@@ -188,6 +192,9 @@ class LinearRegressorCV(SolverParameters, LinearParameters, SelectionOfC, BaseRe
         The duality gap, ``certificate_.gap``.
     converged_ : bool
         Whether every certificate proves ``tol``.
+    screened_ : ndarray of bool, or None
+        With the lasso and a smooth loss, whether each weight is proved to be zero at every optimum, of the shape of
+        ``coef_``; None otherwise.
     n_iter_ : float
         Passes over the data, the maximum over the problems that were solved.
     solver_ : str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,14 @@ from fenchel.certificate.confinement import (
 )
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch
+from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, Kind
+from fenchel.certificate.screening import zero_weights_by_product
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss
 from fenchel.problem import Problem
+from fenchel.solvers.base import Warm
 from fenchel.solving.solution import STOPS, Solution
 
 if TYPE_CHECKING:
@@ -72,6 +75,11 @@ class Sketches:
         # the starts of estimators bring no path certificate
         assert known is not None
         assert not known.compressed
+        found = self._sketch(problem, solution, known)
+        found.zero_weights = zero_weights_by_product(problem, solution.certificate, known)
+        return found
+
+    def _sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         try:
             rows = self._training_rows(problem)
             weights, certificate = solution.model.weights, solution.certificate
@@ -196,11 +204,22 @@ def optimum_of(
     OptimumOfFit
         Arrays and floats that need no training data any more.
     """
+    task, pairs = problems_of_fit(estimator, X, y, sample_weight)
+    balls = [optimum_ball(problem, start.model, start.witness) for problem, start in pairs]
+    return OptimumOfFit(tuple(map(OptimumSketch, balls)), kind_of_task(task), task.classes)
+
+
+def problems_of_fit(
+    estimator: LinearEstimator, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> tuple[Task, Iterator[tuple[Problem, Warm]]]:
+    """The task of a fit, and its problems, made one after the other, with the model and the dual point of each."""
     check_is_fitted(estimator)
     task = estimator.encode(X, y, sample_weight)
     # cross-validation chose another C than that of the class
     task = replace(task, C=vars(estimator).get("C_", task.C))
-    theta, rows = estimator.theta_, task.design.shape[0]
+    theta, rows = vars(estimator).get("theta_"), task.design.shape[0]
+    if theta is None:
+        raise FenchelError("drop_witness has deleted the dual variables, on which the proof rests: fit again")
     if theta.shape[0] != rows:
         raise FenchelError(f"the model was fitted to {theta.shape[0]} rows and X has {rows}: pass the training data")
     why = estimator._why_unproved(task)
@@ -211,8 +230,7 @@ def optimum_of(
     known = [start for start in starts if start is not None]
     if len(known) < len(starts):
         raise FenchelError("X, y have other features or classes than the fit: pass the training data")
-    balls = [optimum_ball(make(), start.model, start.witness) for make, start in zip(problems, known, strict=True)]
-    return OptimumOfFit(tuple(map(OptimumSketch, balls)), kind_of_task(task), task.classes)
+    return task, ((make(), start) for make, start in zip(problems, known, strict=True))
 
 
 def certified_predictions(

@@ -15,6 +15,7 @@ from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.certificate import ProvedShare
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
+from fenchel.estimators.screened import Screening
 from fenchel.estimators.sklearn_bases import RegressorMixin
 from fenchel.estimators.stock_linear import stock_regressor
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
@@ -73,7 +74,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
 
 @of_package
 @dataclass(eq=False, repr=False)
-class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseRegressor):
+class LinearRegressor(Screening, SolverParameters, LinearParameters, FitParameters, BaseRegressor):
     r"""Linear regression with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with the elastic net
@@ -141,6 +142,9 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
         The duality gap, ``certificate_.gap``.
     converged_ : bool
         Whether every certificate proves ``tol``.
+    screened_ : ndarray of bool, or None
+        With the lasso and a smooth loss, whether each weight is proved to be zero at every optimum, of the shape of
+        ``coef_``; None otherwise.
     n_iter_ : float
         Passes over the data, the maximum over the problems that were solved.
     solver_ : str

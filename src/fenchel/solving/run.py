@@ -250,6 +250,7 @@ class Run:
         """The last certificate and the gap to reach, for the solver."""
         left = self.schedule.passes_left(self.passes, on_time=self._wants_first_gap())
         left = min(left, max(1.0, self.longest_step))
+        early = min(left, self.schedule.passes_early(self.passes))
         decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate
@@ -257,7 +258,7 @@ class Run:
             # predictions are tried again when the gap has fallen by this factor
             step = 0.0 if self.proving is None else _GAP_BETWEEN_PROOFS * certificate.gap
             target = max(self.tol * certificate.scale - floor, floor, decayed, step)
-            return Hint(certificate, target, self._must_stop, len(self.trace), left)
+            return Hint(certificate, target, self._must_stop, len(self.trace), left, early)
         # before the first certificate only P* <= R(0) is known
         scale = self.problem.risk.value_at_zero
         if self.solver.expected_gap(state) <= self.tol * scale:
@@ -265,7 +266,7 @@ class Run:
                 # min returns the first argument if the second is NaN
                 scale = min(scale, abs(self.solver.expected_objective(state)))
         target = max(self.tol * scale, decayed)
-        return Hint(None, target, self._must_stop, passes=left)
+        return Hint(None, target, self._must_stop, passes=left, early=early)
 
     def _must_stop(self) -> bool:
         """Whether a stop is requested or the time limit is reached; solvers with long steps ask for it."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fenchel.solving.handover import STEP_SHARE
+
 #: ratio of the data passes at consecutive certificates
 _GROWTH = 4.0
 #: data passes before the first certificate, unless the solver expects the target gap earlier
@@ -22,6 +24,8 @@ _POSTPONE = 4.0
 _FAR = 3.0
 #: entries of X that a solver reads in the half millisecond of a small certificate, and the passes of that time at most
 _CERTIFICATE_ENTRIES, _MOST_WAITING = 1 << 19, 64.0
+#: share of the passes of that time that a step takes at most while a certificate waits
+_WAITING_SHARE = 0.125
 #: ratio of data passes between two certificates of a solver that expects the target gap
 _RETRY = 1.1
 #: data passes; steps are fractions of a pass, whose sum differs from an integer by rounding
@@ -75,4 +79,10 @@ class Schedule:
     def passes_left(self, passes: float, *, on_time: bool) -> float:
         """The data passes that a solver may use before its next certificate, one at least."""
         patient = self.patient and not on_time and self.every is None
-        return max(1.0, min(_POSTPONE * self.due if patient else self.due, self.most) - passes)
+        # steps while a certificate waits for a smaller gap: short beside the wait, and not cut where a pace is watched
+        waiting = min(_WAITING_SHARE * self._waiting, STEP_SHARE * passes) if patient else 0.0
+        return max(1.0, waiting, min(_POSTPONE * self.due if patient else self.due, self.most) - passes)
+
+    def passes_early(self, passes: float) -> float:
+        """The data passes before which there is no certificate, even if the solver expects the target gap."""
+        return max(0.0, (self.first if self.every is None else self.due) - passes)

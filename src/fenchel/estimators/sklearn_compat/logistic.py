@@ -15,6 +15,7 @@ from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regularization import elastic_net
+from fenchel.estimators.screened import Screening
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.stock_linear import namesake
 from fenchel.estimators.task import Task
@@ -37,7 +38,7 @@ _SMALLEST_GAP = 1e-13
 
 @of_package
 @dataclass(eq=False, repr=False)
-class LogisticRegression(DropIn, BaseLinearClassifier):
+class LogisticRegression(Screening, DropIn, BaseLinearClassifier):
     r"""``sklearn.linear_model.LogisticRegression`` with a certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i \log(1 + e^{-y_i (x_i\cdot w + b)})` with
@@ -87,7 +88,7 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
         for float32 data as scikit-learn's are, with a certificate of the weights before rounding; else float64
     classes_ : the labels
     n_iter_ : data passes, an array of shape (1,)
-    certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
+    certificate_, certificates_, dual_gap_, converged_, screened_, theta_, trace_ : as in ``LinearClassifier``
 
     Examples
     --------

@@ -12,6 +12,7 @@ from fenchel.arrays import ArrayLike, MatrixLike
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regressor import BaseRegressor
 from fenchel.estimators.regularization import elastic_net
+from fenchel.estimators.screened import Screening
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.stock_linear import namesake
 from fenchel.estimators.task import Task
@@ -23,7 +24,7 @@ from fenchel.solving.solution import Solution
 
 @of_package
 @dataclass(eq=False, repr=False)
-class LinearSVC(DropIn, BaseLinearClassifier):
+class LinearSVC(Screening, DropIn, BaseLinearClassifier):
     r"""``sklearn.svm.LinearSVC`` with a certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)`; more than two classes are
@@ -64,7 +65,7 @@ class LinearSVC(DropIn, BaseLinearClassifier):
     intercept_ : (1,) or (classes,); the number 0.0 without an intercept
     classes_ : the labels
     n_iter_ : data passes, the most that any class took
-    certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
+    certificate_, certificates_, dual_gap_, converged_, screened_, theta_, trace_ : as in ``LinearClassifier``
 
     Examples
     --------
@@ -123,7 +124,7 @@ class LinearSVC(DropIn, BaseLinearClassifier):
 
 @of_package
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearSVR(DropIn, BaseRegressor):
+class LinearSVR(Screening, DropIn, BaseRegressor):
     r"""``sklearn.svm.LinearSVR`` with a certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)`.  It differs from
@@ -156,7 +157,7 @@ class LinearSVR(DropIn, BaseRegressor):
     coef_ : (d,); float64
     intercept_ : (1,); the number 0.0 without an intercept
     n_iter_ : data passes
-    certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
+    certificate_, certificates_, dual_gap_, converged_, screened_, theta_, trace_ : as in ``LinearClassifier``
 
     Examples
     --------

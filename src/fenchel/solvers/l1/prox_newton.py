@@ -40,6 +40,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
+from fenchel.designs.base import COLUMN_SQUARES
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
@@ -129,7 +130,7 @@ class ProxNewton(Solver):
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         design, risk = problem.design, problem.mean_risk
-        (squares,) = reused(design, "column squares", risk.shares, lambda: (design.column_squares(risk.shares),))
+        (squares,) = reused(design, COLUMN_SQUARES, risk.shares, lambda: (design.column_squares(risk.shares),))
         needs.check_norms(squares)
         fits = warm is not None and problem.fits(warm.model)
         weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
