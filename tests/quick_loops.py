@@ -23,6 +23,7 @@ from fenchel.designs.rows import CSRRows, DenseRows
 from fenchel.losses.compiled_margin import CompiledHinge
 from fenchel.regularizers.l2 import CompiledL2
 from fenchel.solvers.block_coordinate.loop import epoch_blocks
+from fenchel.solvers.block_coordinate.loop_epochs import epochs_of_blocks
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
 from fenchel.solvers.dual_coordinate.loop import epoch
 from fenchel.solvers.dual_coordinate.loop_mirror import epoch_mirror
@@ -40,6 +41,7 @@ from fenchel.solvers.reference.loop_symmetric_sweep import half_sweep
 OF_SPARSE_ROWS = {
     *(epoch, epoch_mirror, epoch_blocks, epoch_softmax, visits, gradient_visits, squared_norms, descend, moments),
     epoch_labels,
+    epochs_of_blocks,
     half_sweep,
 }
 #: the number of entries up to which data are small

@@ -6,8 +6,17 @@ import pytest
 from agreement import conic_answer
 from catalog import Case
 from fenchel import FenchelError, Problem, solve
-from fenchel.regularizers import Entropy
-from fenchel.solvers import AugmentedLagrangian, Hint
+from fenchel.regularizers import (
+    L1,
+    L2,
+    REGULARIZERS,
+    ElasticNet,
+    Entropy,
+    QNorm,
+    QuadraticForm,
+    UnnormalizedEntropy,
+)
+from fenchel.solvers import AugmentedLagrangian, DualCoordinate, Hint
 from fenchel.solvers.dual_coordinate.loop import CENTRE
 
 ALGORITHMS = [AugmentedLagrangian(), AugmentedLagrangian(eta=1.0, mu=4.0), AugmentedLagrangian(exactly=True, mu=4.0)]
@@ -24,10 +33,36 @@ def test_it_comes_to_the_conic_optimum(case, solver):
     assert abs(solution.witness.theta.sum()) <= 1e-15
 
 
-@every_algorithm
-def test_it_takes_every_regularizer_of_dual_coordinate(solver, rarely_compiled):
+def _with(regularizer):
+    """The hinge with a free intercept and this regularizer, which is made for the number of features."""
     plain = Case("hinge", intercept=True).problem()
-    problem = Problem(plain.design, plain.risk, plain.lam, Entropy(3.0, balanced=True), True)
+    return Problem(plain.design, plain.risk, plain.lam, regularizer(plain.design.shape[1]), True)
+
+
+#: every regularizer that has a loop of dual_coordinate, by the number of features
+TAKEN = {
+    "entropy": lambda d: Entropy(3.0, balanced=True),
+    "unnormalized_entropy": lambda d: UnnormalizedEntropy(0.5, balanced=True),
+    "q_norm": lambda d: QNorm(1.5),
+    "elastic_net": lambda d: ElasticNet(0.3),
+    "l2": lambda d: L2(),
+    "diagonal form": lambda d: QuadraticForm(np.linspace(0.5, 2.0, d)),
+    "dense form": lambda d: QuadraticForm(np.eye(d) + 0.3),
+}
+
+
+def test_the_list_has_every_registered_regularizer_of_dual_coordinate():
+    assert set(REGULARIZERS) - set(TAKEN) == {"l1"}
+    problem = _with(lambda d: L1())
+    for solver in (DualCoordinate(), AugmentedLagrangian()):
+        assert "does not support the regularizer 'l1'" in solver.supports(problem)
+
+
+@every_algorithm
+@pytest.mark.parametrize("name", TAKEN)
+def test_it_takes_every_regularizer_of_dual_coordinate(name, solver, rarely_compiled):
+    problem = _with(TAKEN[name])
+    assert problem.regularizer.name == name or name.endswith("form")
     one, other = (solve(problem, each, tol=1e-6, max_iter=20000) for each in (solver, "dual_coordinate"))
     assert one.converged, str(one)
     assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-6)

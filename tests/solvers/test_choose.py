@@ -50,6 +50,7 @@ ROWS = {
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "smooth loss and many features, or fewer rows than features": {"smooth": True, "features": 5000},
     "many features, or fewer rows than features": {"features": 5000},
+    "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
     "smooth loss": {"smooth": True},
     "very few features, or few features and no strong regularization": {"features": 50, "curvature": 20.0},
     "very small tolerance, unless the curvature is small": {"tol": 1e-9, "curvature": 50.0},

@@ -22,6 +22,7 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.curvature import squared_norms as norms_of
 from fenchel.solvers.dual_coordinate.loop import ALPHA, Intercept, epoch
+from fenchel.solvers.shrinking import ActiveSet, random_state
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)
@@ -154,3 +155,18 @@ def test_norms_of_rows_are_computed_once_for_a_path_and_never_changed():
         assert solve(again, "dual_coordinate", tol=1e-3).converged
         assert norms_of(again) is first
     np.testing.assert_array_equal(first, before)
+
+
+@pytest.mark.parametrize(("extrapolates", "expected"), [(True, 3e-4 * 1e-2), (False, 1e-3 * 0.1)])
+def test_the_gap_at_the_end_of_an_epoch_is_extrapolated_where_it_falls_fast(extrapolates, expected):
+    active_set = ActiveSet(np.arange(4), 4, extrapolates=extrapolates)
+    random, gaps = random_state(0), []
+    for gap in (1.0, 0.5, 1e-2, 1e-4):
+        part = active_set.next_part(4, random, True)
+        active_set.record((4, 1.0, 1, gap), part.end, 1.0)
+        active_set.end_epoch()
+        gaps.append(active_set.expected_gap)
+    # the first epoch and one that halves the gap say nothing about the end
+    assert gaps[:2] == [1.0, 0.5]
+    assert gaps[3] == pytest.approx(expected)
+    assert gaps[2] == pytest.approx(6e-4 if extrapolates else 1e-2)

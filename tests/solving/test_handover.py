@@ -8,8 +8,9 @@ import pytest
 from catalog import JointCase
 from fenchel import Problem, solve
 from fenchel.risks import MeanRisk
-from fenchel.solvers.interior_point_cost import predicted_passes
-from fenchel.solvers.newton_cost import newton_passes
+from fenchel.solvers import choose, facts
+from fenchel.solvers.interior_point_cost import patience, predicted_passes
+from fenchel.solvers.newton_cost import newton_passes, newton_passes_of_lbfgs
 from fenchel.solving.handover import Pace
 
 
@@ -69,6 +70,16 @@ def test_auto_stays_with_descent_that_is_about_to_end_and_leaves_one_that_is_not
     assert not alone.converged
     assert found.converged
     assert found.handovers
+    # not before it has used a share of what the interior-point method costs
+    assert float(found.handovers[0].split("after ")[1].split(" ")[0]) >= patience(hard)
+
+
+def test_descent_has_a_share_of_the_cost_of_the_next_method_before_its_pace_decides():
+    problems = [JointCase("weston_watkins", n=n, d=d, k=5).problem() for n, d in ((60, 2), (60, 100), (5000, 2))]
+    for problem in problems:
+        first = choose(problem, "auto")[0]
+        assert first.solver.name == "block_coordinate"
+        assert first.patience == patience(problem) == max(50.0, 0.3 * predicted_passes(problem))
 
 
 def test_auto_leaves_slow_descent_on_a_smooth_loss_with_many_features():
@@ -115,3 +126,21 @@ def test_descent_on_a_hinge_that_is_about_to_end_goes_on():
     found = solve(Problem(X, MeanRisk("hinge", y), 0.1), tol=1e-4)
     assert found.converged and found.passes > 8.0
     assert not found.handovers
+
+
+def test_lbfgs_on_long_rows_goes_on_if_they_are_well_conditioned_and_hands_over_if_not(monkeypatch):
+    monkeypatch.setattr(facts, "_MANY_ENTRIES", 0)
+    random = np.random.default_rng(3)
+    X = random.standard_normal((1500, 80))
+    y = np.where(X @ random.standard_normal(80) + 5.0 * random.logistic(size=1500) > 0.0, 1.0, -1.0)
+    even = solve(Problem(X, MeanRisk("logistic", y), 1e-3), tol=1e-6)
+    uneven = solve(Problem(X * np.geomspace(1.0, 1e-3, 80), MeanRisk("logistic", y), 1e-8), tol=1e-6)
+    assert even.converged and even.solver == "smoothing"
+    assert uneven.converged and uneven.solver == "smoothing, newton"
+    assert uneven.handovers
+
+
+def test_the_evaluations_of_lbfgs_that_a_newton_solve_is_worth_grow_with_the_digits():
+    problem = Problem(np.eye(3), MeanRisk("logistic", np.array([1.0, -1.0, 1.0])), 0.1)
+    costs = [newton_passes_of_lbfgs(problem, gap) for gap in (1e-3, 1e-6, 0.0)]
+    assert 0.0 < costs[0] < costs[1] < costs[2] < np.inf

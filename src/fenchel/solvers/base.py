@@ -40,6 +40,8 @@ class Hint:
     passes : float, default=1.0
         The data passes until the next certificate.  On small data a step may use them all, which saves the time between
         steps.
+    early : float, default=0.0
+        The data passes before which there is no certificate, whatever gap the solver expects; at most ``passes``.
 
     See Also
     --------
@@ -61,6 +63,7 @@ class Hint:
     #: number of certificates so far: a solver that shrinks its working set of examples restores it when this changes
     certificates: int = 0
     passes: float = 1.0
+    early: float = 0.0
 
 
 class Warm(Protocol):

@@ -10,7 +10,9 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
   in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
   descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs
-  more of them, and there too the pace decides.
+  more of them, and there too the pace decides.  With many entries in long rows, which are few features but hundreds,
+  L-BFGS needs less than ten evaluations if the features are well conditioned, and Newton's method several products for
+  each step: L-BFGS begins, and its pace decides (``benchmarks/solvers.py --family "long rows"``).
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
@@ -52,9 +54,9 @@ from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Solver
 from fenchel.solvers.facts import FEW_CHAIN_WEIGHTS, Facts, facts_of
-from fenchel.solvers.interior_point_cost import predicted_passes
+from fenchel.solvers.interior_point_cost import patience, predicted_passes
 from fenchel.solvers.named import SOLVERS
-from fenchel.solvers.newton_cost import newton_passes
+from fenchel.solvers.newton_cost import newton_passes, newton_passes_of_lbfgs
 from fenchel.validation import check_seed, did_you_mean, processors
 
 #: from the problem and the gap to reach
@@ -80,6 +82,8 @@ class Row(NamedTuple):
     patience: float = np.inf
     #: ``Candidate.next_cost`` of the first one
     next_cost: NextCost | None = None
+    #: the data passes of the first one, where they depend on the problem
+    patience_of: Callable[[Problem], float] | None = None
 
 
 _NEWTON_FIRST = ("newton", "dual_coordinate")
@@ -143,8 +147,8 @@ TABLE = (
         "joint multiclass risk",
         lambda facts: facts.joint,
         ("block_coordinate", *_BLOCKS_LAST),
-        50.0,
-        lambda problem, target_gap: predicted_passes(problem),
+        next_cost=lambda problem, target_gap: predicted_passes(problem),
+        patience_of=patience,
     ),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
@@ -156,6 +160,13 @@ TABLE = (
         newton_passes,
     ),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
+    Row(
+        "smooth loss and many entries in long rows",
+        lambda facts: facts.smooth and facts.ridge and facts.long_rows and facts.outputs == 1 and not facts.in_blocks,
+        ("smoothing", *_NEWTON_FIRST),
+        6.0,
+        newton_passes_of_lbfgs,
+    ),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row(
         "very few features, or few features and no strong regularization",
@@ -279,7 +290,8 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
             facts = facts_of(problem, tol)
             row = next(row for row in TABLE if row.applies(facts))
             first, *others = row.solvers
-            leading = Candidate(_default(first), row.patience, row.next_cost)
+            passes = row.patience if row.patience_of is None else row.patience_of(problem)
+            leading = Candidate(_default(first), passes, row.next_cost)
             return [leading, *(Candidate(_default(other)) for other in others)]
         if solver in SOLVERS:
             return [Candidate(_default(solver))]

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.problem import Problem
+from fenchel.risks.chains.sequences import Sequences
 from fenchel.solvers.newton.direction import MOST_FEATURES
 
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
 #: rows and entries up to which HiGHS takes less than a bundle from the beginning (benchmarks/benchopt/README.md)
 _TINY_PROGRAM_ROWS, _TINY_PROGRAM_ENTRIES = 1 << 9, 1 << 16
+
+#: entries of X from which, and mean entries of a row above which, L-BFGS begins in place of Newton steps
+_MANY_ENTRIES, _LONG_ROW = 1 << 22, 64
 
 #: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings, and L-BFGS fewer
 #: than exponentiated gradient steps
@@ -51,17 +55,28 @@ class Facts:
     free: bool = False
     #: whether the risk is one of labelled sequences
     chains: bool = False
-    #: of such a risk, the pairs of labels of all sequences over the pairs of a token and a label
+    #: of such a risk, the weights of pairs of labels times the sequences, over the pairs of a token and a label
     chain_pairs: float = 0.0
     #: whether the risk is the multilabel hinge
     multilabel: bool = False
     #: whether X is in files, and larger than a block of rows in memory
     in_blocks: bool = False
+    #: stored entries of X
+    entries: int = 0
+    #: vectors of weights of a mean of losses
+    outputs: int = 1
+    #: whether the regularizer is ridge
+    ridge: bool = False
 
     @property
     def tall(self) -> bool:
         """Whether there are few features, and at least twice as many rows."""
         return self.features <= MOST_FEATURES and self.examples >= 2 * self.features
+
+    @property
+    def long_rows(self) -> bool:
+        """Whether X has so many entries in rows so long that a Hessian of all rows costs more than many products."""
+        return self.entries >= _MANY_ENTRIES and self.entries > _LONG_ROW * self.examples
 
     @property
     def many_chain_weights(self) -> bool:
@@ -84,6 +99,10 @@ class Facts:
     @property
     def _rough_mean(self) -> bool:
         return not (self.smooth or self.joint or self.subgradient_only)
+
+
+def _chain_pairs(sequences: Sequences) -> float:
+    return sequences.matrices * sequences.labels * len(sequences) / sequences.tokens
 
 
 def facts_of(problem: Problem, tol: float) -> Facts:
@@ -111,7 +130,10 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         constraint=mean is not None and mean.loss.constraint is not None,
         free=regularizer.free_directions() is not None,
         chains=chains is not None,
-        chain_pairs=0.0 if chains is None else chains.sequences.labels * chains.terms / chains.sequences.tokens,
+        chain_pairs=0.0 if chains is None else _chain_pairs(chains.sequences),
         multilabel=risk.multilabel() is not None,
+        entries=problem.design.stored_entries,
+        outputs=1 if mean is None or mean.labels.ndim == 1 else mean.labels.shape[1],
+        ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array
+from fenchel.compile.loop import helper
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
 
@@ -24,6 +25,32 @@ _SHRINK_SHARE = 0.1
 _RESTORE_SHARE = 0.3
 #: or after as many turns of active examples as this many full epochs have
 _RESTORE_EPOCHS = 20
+#: multiple of the gap at the end of an epoch, extrapolated from the last two epochs, that is expected
+_CAUTION = 3.0
+
+
+@helper
+def after_epoch(
+    examples: int,
+    size: int,
+    full: bool,
+    remaining: int,
+    violation: float,
+    full_violation: float,
+    turns_since_full: int,
+) -> tuple[float, float, int, bool]:
+    """The rule after an epoch over ``size`` of the examples, of which ``remaining`` were not shrunk.
+
+    Returns the next threshold, the largest violation in the last full epoch, the turns since then, and whether all
+    examples become active again.  Loops that run several epochs call it too.
+    """
+    threshold = _SHRINK_SHARE * violation if violation > 0.0 else np.inf
+    if full:
+        return threshold, violation, 0, remaining == 0
+    turns = turns_since_full + size
+    improved = violation <= _RESTORE_SHARE * full_violation
+    overdue = turns >= _RESTORE_EPOCHS * examples
+    return threshold, full_violation, turns, remaining == 0 or improved or overdue
 
 
 class ActiveSet:
@@ -39,13 +66,21 @@ class ActiveSet:
         Whether epochs after a full one look at some of the classes of each example only.
     block_rows : int or None, default=None
         The examples that are visited together, if their rows are read from a file (``Design.block_rows``).
+    extrapolates : bool, default=False
+        Whether the gap at the end of an epoch is extrapolated from the last two epochs where it falls fast.
     """
 
     def __init__(
-        self, counted: Array, examples: int, *, shrinks_classes: bool = False, block_rows: int | None = None
+        self,
+        counted: Array,
+        examples: int,
+        *,
+        shrinks_classes: bool = False,
+        block_rows: int | None = None,
+        extrapolates: bool = False,
     ) -> None:
         self.order: Array = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
-        self.shrinks_classes = shrinks_classes
+        self.shrinks_classes, self.extrapolates = shrinks_classes, extrapolates
         #: None if one block holds all examples
         self.block_rows = block_rows if block_rows is not None and block_rows < examples else None
         #: how many epochs have ended
@@ -60,8 +95,10 @@ class ActiveSet:
         self.violation = 0.0
         self.changes = 0
         self.gap = 0.0
-        #: the sum of the examples' gaps in the last epoch, each at the time of its turn
+        #: the sum of the examples' gaps in the last epoch, each at the time of its turn, or less: ``_gap_expected``
         self.expected_gap = np.inf
+        #: that sum itself
+        self.last_gap = np.inf
         #: examples with a larger KKT margin are shrunk
         self.threshold = np.inf
         #: largest violation in the last full epoch, and turns of examples since then
@@ -113,6 +150,17 @@ class ActiveSet:
         self.position = end
         return end == self.size
 
+    def pass_over(self, epochs: int, size: int, full_violation: float, turns_since_full: int) -> None:
+        """Take over the epochs that a loop ran after the present one; ``size`` examples take part in the last of them.
+
+        That one is not at its end for this object: ``record`` and ``end_epoch`` follow.
+        """
+        if epochs:
+            self.epochs += epochs
+            self.size, self.full_violation, self.turns_since_full = size, full_violation, turns_since_full
+            # every epoch before the last one changed something
+            self.refreshed = False
+
     @property
     def full(self) -> bool:
         """Whether all examples take part in this epoch, with all of their classes."""
@@ -139,16 +187,29 @@ class ActiveSet:
 
     def end_epoch(self) -> None:
         """Decide which examples take part in the next epoch."""
-        full, self.epochs = self.full, self.epochs + 1
-        if full:
-            self.full_violation = self.violation
-        self.threshold = _SHRINK_SHARE * self.violation if self.violation > 0.0 else np.inf
-        self.turns_since_full = 0 if full else self.turns_since_full + self.size
-        improved = self.violation <= _RESTORE_SHARE * self.full_violation
-        overdue = self.turns_since_full >= _RESTORE_EPOCHS * len(self.order)
-        if self.remaining == 0 or (not full and (improved or overdue)):
-            self.restore = True
-        self.size, self.position, self.expected_gap = self.remaining, 0, self.gap
+        self.epochs += 1
+        self.threshold, self.full_violation, self.turns_since_full, restore = after_epoch(
+            len(self.order),
+            self.size,
+            self.full,
+            self.remaining,
+            self.violation,
+            self.full_violation,
+            self.turns_since_full,
+        )
+        self.restore = self.restore or restore
+        self.size, self.position, self.expected_gap = self.remaining, 0, self._gap_expected()
+        self.last_gap = self.gap
+
+    def _gap_expected(self) -> float:
+        """The gap at the end of an epoch.
+
+        The sum over its turns is about the gap at its beginning.  Where epochs divide the gap by a number, it is at the
+        end what the next epoch would sum up, so that a solve with a smooth loss would end an epoch late.
+        """
+        if not self.extrapolates or not 0.0 < _CAUTION * self.gap < self.last_gap < np.inf:
+            return self.gap
+        return self.gap * (_CAUTION * self.gap / self.last_gap)
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:

@@ -23,10 +23,14 @@ def next_random(state: Any) -> Any:
     return x
 
 
-@loop
-def shuffle(order: Any, count: int, random: Any) -> None:
+@helper
+def permute(order: Any, count: int, random: Any) -> None:
     """Permute the first ``count`` entries at random (Fisher-Yates)."""
     stop = np.uint64(count)
     for t in range(_ZERO, stop):
         j = t + next_random(random) % (stop - t)
         order[t], order[j] = order[j], order[t]
+
+
+#: the same, called from Python
+shuffle = loop(permute)

@@ -16,9 +16,7 @@ import math
 import numpy as np
 
 from fenchel.arrays import Array
-
-#: numbers that are averaged at a time: 128 kB in single precision
-_BLOCK = 1 << 15
+from fenchel.solvers.block_coordinate.loop_average import GAP, PASSES, Averages, kept_share, moved
 
 
 class RunningAverage:
@@ -33,45 +31,36 @@ class RunningAverage:
     """
 
     def __init__(self, arrays: tuple[Array, ...], interval: float) -> None:
-        self.arrays = arrays
         self.interval = interval
-        self.averages: tuple[Array, ...] = ()
-        #: data passes since the last update, and the expected gap at it
-        self.passes = 0.0
-        self.gap = math.inf
+        self.restart(arrays)
 
     def restart(self, arrays: tuple[Array, ...]) -> None:
         """Forget all, and average these arrays from now on."""
-        self.arrays, self.averages, self.passes, self.gap = arrays, (), 0.0, math.inf
+        self.arrays = arrays
+        self.averages = tuple(np.zeros_like(array) for array in arrays)
+        #: data passes since the last update, and the expected gap at it
+        self.clock = np.array([0.0, math.inf])
 
     def record(self, passes: float, gap: float) -> None:
         """Take the arrays into the averages after some data passes, at an expected gap, if it is time."""
-        self.passes += passes
-        if self.passes >= self.interval:
+        self.clock[PASSES] += passes
+        if self.clock[PASSES] >= self.interval:
             self._update(gap)
 
     def present(self, gap: float) -> tuple[Array, ...]:
         """The averages at the end of the last epoch; the arrays themselves before the end of the first one."""
-        if self.passes > 0.0:
+        if self.clock[PASSES] > 0.0:
             self._update(gap)
-        return self.averages or self.arrays
+        return self.arrays if math.isinf(self.clock[GAP]) else self.averages
+
+    def within_epochs(self) -> Averages:
+        """The averages, for loops of several epochs that change v and the intercepts and update both."""
+        v, intercepts = self.averages
+        return Averages(v.reshape(-1), intercepts.reshape(-1), self.clock, self.interval)
 
     def _update(self, gap: float) -> None:
         """Take the arrays into the averages."""
-        if not self.averages:
-            self.averages = tuple(array.copy() for array in self.arrays)
-        else:
-            fallen = gap / self.gap if gap < self.gap else 1.0
-            share = 1.0 - min(math.exp(-self.passes), fallen)
-            for average, array in zip(self.averages, self.arrays, strict=True):
-                _move(average.reshape(-1), array.reshape(-1), share)
-        self.passes, self.gap = 0.0, gap
-
-
-def _move(average: Array, array: Array, share: float) -> None:
-    """Move the average by this share of the way to the array, in blocks that stay in the cache."""
-    for begin in range(0, len(array), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        difference = array[block] - average[block]
-        difference *= np.asarray(share, difference.dtype)
-        average[block] += difference
+        share = 1.0 - kept_share(float(self.clock[PASSES]), gap, float(self.clock[GAP]))
+        for average, array in zip(self.averages, self.arrays, strict=True):
+            moved(average.reshape(-1), array.reshape(-1), share)
+        self.clock[:] = 0.0, gap

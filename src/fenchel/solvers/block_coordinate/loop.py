@@ -202,7 +202,8 @@ def _prefetch_block(line: Any) -> None:
         prefetch(line, place * _STEP)
 
 
-def _epoch(
+@helper
+def part_of_epoch(
     rows: Any,
     images: Any,
     inner: Any,
@@ -269,9 +270,17 @@ def _epoch(
 
 
 #: with ``RootBlock``, which makes no array
-epoch_blocks = uncounted_loop(_epoch)
+epoch_blocks = uncounted_loop(part_of_epoch)
 #: with the others, one of which sorts; both, so that their times compare
-counted_epoch_blocks = loop(_epoch)
+counted_epoch_blocks = loop(part_of_epoch)
+
+
+def workspace(blocks: Blocks, lists: ClassLists) -> Workspace:
+    """Arrays for the loops over these blocks."""
+    count, room = blocks.v.shape[1], lists.classes.shape[1]
+    scores, linear, beta = np.zeros((3, count))
+    change, some_alpha = np.zeros(count, blocks.v.dtype), np.zeros(room, blocks.alpha.dtype)
+    return Workspace(scores, linear, beta, change, some_alpha, np.zeros(room))
 
 
 def run_epoch(
@@ -288,9 +297,6 @@ def run_epoch(
 
     ``rows`` give the scores of an example and ``images`` the changes of v by a step: both X, but for kernels.
     """
-    count, room = blocks.v.shape[1], lists.classes.shape[1]
-    scores, linear, beta = np.zeros((3, count))
-    change, some_alpha = np.zeros(count, blocks.v.dtype), np.zeros(room, blocks.alpha.dtype)
-    work = Workspace(scores, linear, beta, change, some_alpha, np.zeros(room))
+    work = workspace(blocks, lists)
     compiled = epoch_blocks if isinstance(inner, RootBlock) else counted_epoch_blocks
     return Tally(*compiled(rows, images, inner, blocks, intercepts, lists, work, classes_shrunk, part))

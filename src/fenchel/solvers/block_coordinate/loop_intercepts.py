@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.compile.loop import helper
+from fenchel.compile.loop import helper, loop
 
 #: rows of ``Intercepts.state``
 SUM, INTERCEPT, OFFSET = range(3)
@@ -38,3 +38,19 @@ def move_intercepts(state: Any, constant: float, projection: float, change: Any)
             state[SUM, j] += change[j]
             state[INTERCEPT, j] += constant * change[j]
             state[OFFSET, j] += projection * change[j]
+
+
+@helper
+def recentre(state: Any, constant: float) -> bool:
+    """Move the proximal centre to the present intercepts, which adds B^2 S to them; whether any moved."""
+    moved = False
+    if constant > 0.0:
+        for j in range(np.uint64(state.shape[1])):
+            before = state[INTERCEPT, j]
+            state[INTERCEPT, j] = before + constant * state[SUM, j]
+            moved = moved or state[INTERCEPT, j] != before
+    return moved
+
+
+#: the same, called from Python
+recentred = loop(recentre)

@@ -36,7 +36,7 @@ from fenchel.solvers.block_coordinate.averaging import RunningAverage
 from fenchel.solvers.block_coordinate.cached_gram import epoch_on_demand
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, Blocks, ClassLists
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
-from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, SUM, Intercepts
+from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, SUM, Intercepts, recentred
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax, first_intercept, logarithms
 from fenchel.solvers.block_coordinate.state import State
 from fenchel.solvers.curvature import CANCELLATION, check_curvatures, near_mean, squared_norms
@@ -261,11 +261,14 @@ class BlockCoordinate(Solver):
             active_set.stalled = False
         if active_set.stalled:
             return STALLED
-        turns, examples = self._advance(state), state.problem.design.shape[0]
+        examples, target = state.problem.design.shape[0], hint.target_gap / self._gap_share(state)
         # epochs over small data take less time than what is between steps
         most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state))
-        while active_set.goes_on(hint.target_gap / self._gap_share(state), most - turns):
-            turns += self._advance(state)
+        early = min(hint.early * examples, most)
+        turns = self._advance(state, 0.0, early)
+        for goal, limit in ((0.0, early), (target, most)):
+            while active_set.goes_on(goal, limit - turns):
+                turns += self._advance(state, goal, limit - turns)
         return turns / examples
 
     def _single_floor(self, state: State) -> float:
@@ -281,8 +284,11 @@ class BlockCoordinate(Solver):
         design = state.problem.design
         return max(1, design.stored_entries // design.shape[0]) * state.blocks.v.shape[1]
 
-    def _advance(self, state: State) -> int:
-        """One part of the present epoch; the number of examples that had a turn."""
+    def _advance(self, state: State, target: float, turns: float) -> int:
+        """One part of the present epoch, or several epochs to a gap of ``target`` with at most so many ``turns``.
+
+        Returns the number of turns.
+        """
         active_set, cached = state.active_set, state.problem.cached_gram
         entries = self._entries_per_turn(state)
         most = _STEP_ENTRIES // entries
@@ -291,24 +297,23 @@ class BlockCoordinate(Solver):
         if cached is not None:
             most = max(most, cached.together)
         part = active_set.next_part(most, state.random, self.shrinking and cached is None)
+        end, used = part.end, part.end - part.begin
         if cached is not None:
             tally = epoch_on_demand(state, cached, part)
         elif len(state.logs):
             tally = epoch_softmax(state.rows, state.images, state.blocks, state.logs, state.intercepts, part)
         else:
-            tally = state.epoch(part, entries)
-        if active_set.record(tally, part.end, state.problem.lam):
+            found = state.epochs(part, entries, target, turns, self.shrinking)
+            tally, used = found.tally, found.turns
+            active_set.pass_over(found.before, found.size, found.full_violation, found.turns_since_full)
+            end = found.size if found.before else end
+        if active_set.record(tally, end, state.problem.lam):
             self._end_epoch(state)
-        return part.end - part.begin
+        return used
 
     def _end_epoch(self, state: State) -> None:
-        active_set, (intercepts, constant, _) = state.active_set, state.intercepts
-        moves = constant > 0.0 and bool(np.any(constant * intercepts[SUM]))
-        if moves:
-            # the proximal centre moves to the present intercepts, to which the constant feature adds B^2 S again
-            before = intercepts[INTERCEPT].copy()
-            intercepts[INTERCEPT] += constant * intercepts[SUM]
-            moves = not np.array_equal(before, intercepts[INTERCEPT])
+        active_set = state.active_set
+        moves = state.intercepts.constant > 0.0 and recentred(state.intercepts.state, state.intercepts.constant)
         if active_set.needs_refresh(active_set.unchanged and not moves):
             state.refresh()
         size = active_set.size

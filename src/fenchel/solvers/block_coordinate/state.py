@@ -13,10 +13,15 @@ from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.block_coordinate.averaging import RunningAverage
 from fenchel.solvers.block_coordinate.loop import CENTRING, Blocks, ClassLists, run_epoch
+from fenchel.solvers.block_coordinate.loop_average import Averages
+from fenchel.solvers.block_coordinate.loop_blocks import RootBlock
+from fenchel.solvers.block_coordinate.loop_epochs import Epochs, Repetition, run_epochs
 from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, OFFSET, SUM, Intercepts
 from fenchel.solvers.shrinking import ActiveSet
 from fenchel.solvers.simultaneous import Simultaneous, Sums
 
+#: of examples in one call of a loop, for an integer
+_MOST_TURNS = 1 << 40
 #: features that are turned at a time: eight classes of them are 256 kB
 _FEATURES_OF_BLOCK = 1 << 12
 
@@ -56,6 +61,26 @@ class State:
         if self.problem.design.kernel() is None or not self.problem.intercept:
             return self.mean
         return np.asarray(self.intercepts.square - self.blocks.table[:, CENTRING])
+
+    def epochs(self, part: Part, entries: int, target: float, most: float, shrinking: bool) -> Epochs:
+        """One part of an epoch; if that is a whole one, also those that follow, without Python between them.
+
+        They end when the examples' gaps add up to ``target``, before they take more than ``most`` turns.
+        """
+        active_set, blocks, intercepts = self.active_set, self.blocks, self.intercepts
+        threads = self.simultaneous is not None and self.simultaneous.is_worth_it(part, entries, blocks.v.size)
+        known = active_set.full_violation, active_set.turns_since_full
+        if threads or not isinstance(self.inner, RootBlock):
+            turns = part.end - part.begin
+            return Epochs(self.epoch(part, entries), 0, active_set.size, turns, *known)
+        whole = part.begin == 0 and part.end == active_set.size and active_set.block_rows is None
+        limit = int(min(most, _MOST_TURNS)) if whole else 0
+        none = np.zeros(0, blocks.v.dtype), np.zeros(0), np.zeros(2), np.inf
+        averages = Averages(*none) if self.average is None else self.average.within_epochs()
+        flat = blocks.v.reshape(-1), intercepts.state.reshape(-1)
+        repetition = Repetition(limit, float(target), self.problem.lam, shrinking, *known, self.random, *flat)
+        fixed = self.rows, self.images, self.inner, blocks, intercepts, self.lists, averages
+        return run_epochs(*fixed, active_set.classes_shrunk, part, repetition)
 
     def epoch(self, part: Part, entries: int) -> Tally:
         """One part of an epoch with a joint hinge, with ``entries`` entries a turn; in threads if that is worth it."""

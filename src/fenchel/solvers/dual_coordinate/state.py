@@ -85,7 +85,9 @@ class State:
         table[:, ALPHA] = np.where(near, bound, table[:, ALPHA])
         table[:, SCALE] = shares / self.problem.lam
         block_rows = self.problem.design.block_rows
-        active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares), block_rows=block_rows)
+        # steps of losses with kinks divide the gap less evenly
+        smooth, counted = self.problem.risk.smooth, np.flatnonzero(shares > 0)
+        active_set = ActiveSet(counted, len(shares), block_rows=block_rows, extrapolates=smooth)
         self.outputs.append(OutputState(table, v, intercept, active_set, constant))
         return self.outputs[-1]
 
