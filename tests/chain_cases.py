@@ -46,11 +46,10 @@ def matrix_of(problem):
 
 
 def conic_optimum(problem):
-    """Clarabel: min lam/2 |w|^2 + sum c_q xi_q, xi_q >= Hamming(y, y_q) + (phi(y) - phi(y_q)) . A w for every y."""
+    """The optimum by Clarabel, without features of pairs."""
     A, risk = matrix_of(problem), problem.risk
     m, n = risk.sequences.labels, risk.sequences.tokens
-    d, Q = A.shape[1], len(risk.sequences)
-    rows, right = [], []
+    found = []
     for q, (begin, own) in enumerate(slow.sequences_of(risk.labels, risk.sequences.lengths)):
         for y in slow.labellings(len(own), m):
             difference = np.zeros(A.shape[0])
@@ -58,8 +57,19 @@ def conic_optimum(problem):
                 nodes, tail = slow.features(labels, m)
                 difference[begin * m : (begin + len(own)) * m] += sign * nodes.ravel()
                 difference[n * m :] += sign * tail
-            rows.append(np.concatenate([A.T @ difference, -np.eye(Q)[q]]))
-            right.append(-slow.hamming(y, own))
+            found.append((q, A.T @ difference, slow.hamming(y, own)))
+    return conic_optimum_of(problem, found)
+
+
+def conic_optimum_of(problem, labellings):
+    """Clarabel: min lam/2 |w|^2 + sum c_q xi_q, xi_q >= Hamming(y, y_q) + (phi(y) - phi(y_q)) . A w for every y.
+
+    ``labellings`` are (q, A^T (phi(y) - phi(y_q)), Hamming(y, y_q)) of all of them.
+    """
+    risk = problem.risk
+    d, Q = problem.design.shape[1], len(risk.sequences)
+    rows = [np.concatenate([difference, -np.eye(Q)[q]]) for q, difference, _ in labellings]
+    right = [-distance for _, _, distance in labellings]
     P = sp.diags_array(np.r_[np.full(d, problem.lam), np.zeros(Q)]).tocsc()
     settings = clarabel.DefaultSettings()
     settings.verbose = False

@@ -141,7 +141,7 @@ def test_features_of_pairs_are_those_of_labellings():
     logs, _ = gibbs_chain(risk.sequences, risk.sequences.split(scores))
     np.testing.assert_allclose(logs, log_partitions(risk.sequences, risk.sequences.split(scores)), rtol=1e-12)
     problem = Problem(ChainDesign(np.eye(sum(lengths)), m, edge_features=2), risk, 1.0)
-    for solver in ("pragam", "bregman", "frank_wolfe"):
+    for solver in ("pragam", "bregman"):
         with pytest.raises(FenchelError, match="features of pairs"):
             solve(problem, solver)
 

@@ -206,6 +206,16 @@ def test_the_optimum_is_that_of_a_conic_solver(case, solver, tol):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("case", CASES[:2], ids=str)
+def test_the_entropy_proves_small_gaps(case):
+    """To 1e-6, like every solver; without restarts it takes some ten thousand passes."""
+    problem = problem_of(case, "hinge", weighted=True)
+    solution = solve(problem, "bregman", tol=1e-6, max_iter=40000)
+    assert solution.converged
+    assert solution.certificate.primal == pytest.approx(conic_optimum(problem), rel=2e-6)
+
+
+@pytest.mark.thorough
 def test_warm_starts_from_the_witness_of_another_solver():
     problem = problem_of(CASES[0], "hinge")
     first = solve(problem, "frank_wolfe", tol=1e-5, max_iter=20000)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
+from fenchel.estimators.adjacent import joined_rows
 from fenchel.progress import warn
 from fenchel.validation import check_number, has_missing, mixes_words, real_numbers
 
@@ -102,7 +103,7 @@ def _listed(X: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
 
 
 def _stacked(parts: list[Any], known: DictVectorizer | None) -> Tokens:
-    """Arrays or sparse matrices below one another."""
+    """Arrays or sparse matrices below one another: a copy, unless they are adjacent parts of one."""
     _warn_of_names(known)
     for q, part in enumerate(parts):
         check_storage(part, f"sequence {q} of X")
@@ -116,9 +117,7 @@ def _stacked(parts: list[Any], known: DictVectorizer | None) -> Tokens:
             wanted = f"(tokens, {parts[0].shape[1]})" if len(parts[0].shape) == 2 else "(tokens, features)"
             raise FenchelError(f"sequence {q} of X must have the shape {wanted}, got {shape}. {_FORMS}")
     lengths = np.array([part.shape[0] for part in parts])
-    if any(map(sp.issparse, parts)):
-        return Tokens(sp.vstack(parts, format="csr"), lengths, known)
-    return Tokens(np.concatenate(parts), lengths, known)
+    return Tokens(joined_rows(parts), lengths, known)
 
 
 def _warn_of_names(known: DictVectorizer | None) -> None:

@@ -100,7 +100,8 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
         Features with a weight for each pair of labels beside that of the label: those of the second token of a pair
         weigh the pair.  A list of columns of X, or of names if X has names.  Requires transitions.
     n_jobs : int, default=None
-        Threads of the solver where it uses them.  The result does not depend on it.
+        Threads of the solver where it uses them.  The solvers that "auto" takes for sequences visit them one after
+        the other, so that it changes nothing for them.  The result does not depend on it.
     checkpoint : path, default=None
         A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
         as in :class:`LinearClassifier`.
@@ -150,7 +151,9 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
     -----
     X is a list with an array or a sparse matrix of shape (tokens, features) for each sequence; or a list of lists of
     tokens, each a dict of features (as for ``DictVectorizer``), a string or a list of strings; or a matrix of all
-    tokens, with ``lengths=`` in every method, which is not copied.  y has the same nesting.
+    tokens, with ``lengths=`` in every method.  y has the same nesting.  A matrix with ``lengths=`` is not copied, nor
+    is a list of adjacent parts of one array or CSR matrix, as of ``np.split`` or of slices; any other list of arrays
+    is copied once into one matrix.
 
     References
     ----------

@@ -27,9 +27,7 @@ def check_norms(norms: ArrayLike) -> None:
 def check_lam(problem: Problem, square: float) -> None:
     """Raise FenchelError if a squared norm is too large for lam in double precision."""
     if not square / problem.lam < LARGEST_CURVATURE:
-        raise FenchelError(
-            "the regularization is too weak for the size of X: lower C (or raise the lam of a Problem), or scale X"
-        )
+        raise FenchelError("the regularization is too weak for the size of X: lower C (a larger lam), or scale X")
 
 
 def _constraint(problem: Problem) -> bool:
@@ -61,6 +59,21 @@ def max_margin(problem: Problem) -> ChainHinge | None:
 def _pairs_are_alike(problem: Problem) -> bool:
     risk = problem.risk.chains()
     return risk is None or risk.sequences.edges is None
+
+
+def _chains_match(problem: Problem) -> bool:
+    """Whether the numbers of tokens, labels and features of pairs are the same; sizes alone may agree by chance."""
+    risk, design, kernel = problem.risk.chains(), problem.design.chains(), problem.design.kernel()
+    gram = None if kernel is None else kernel.chain_gram()
+    if risk is None or (design is None and gram is None):
+        return True
+    known = risk.sequences
+    if design is not None:
+        own = design.tokens.shape[0], design.labels, design.edge_features
+    else:
+        assert gram is not None
+        own = gram.tokens.shape[0], gram.labels, 0
+    return own == (known.tokens, known.labels, known.matrices - 1)
 
 
 def unsupported_regularizer(problem: Problem) -> str:
@@ -107,6 +120,9 @@ BOUNDED_INTERCEPT = Need(
         f"requires examples of both classes for a free intercept with the loss {_loss(problem)}, which is not bounded "
         "below: use intercept=False (of an estimator: fit_intercept=False)"
     ),
+)
+MATCHING_CHAINS = Need(
+    _chains_match, "requires a design with as many tokens, labels and features of pairs as the risk of the sequences"
 )
 ALIKE_PAIRS = Need(_pairs_are_alike, "does not support features of pairs of tokens")
 RIDGE = Need(

@@ -138,31 +138,27 @@ class ChainRisk(Risk):
         """c_q of the sequence of each token."""
         return self.shares[self.sequences.owners]
 
-    def sum_of_features(self, labels: Integers) -> ChainScores:
+    def sum_of_features(self, labels: Integers) -> Floats:
         r""":math:`\sum_q c_q\phi(y_q)`, for the labels of all tokens."""
         sequences, m, shares = self.sequences, self.sequences.labels, self.token_shares
-        nodes = np.zeros((sequences.tokens, m))
-        nodes[np.arange(sequences.tokens), labels] = shares
-        inner = sequences.inner
-        return ChainScores(
-            nodes,
-            sequences.counts_of_pairs(inner + 1, shares[inner], labels[inner], labels[inner + 1]),
-            weighted_counts(labels[sequences.begins], self.shares, m),
-            weighted_counts(labels[sequences.lasts], self.shares, m),
-        )
+        means, inner = np.zeros(self.examples), sequences.inner
+        parts = sequences.split(means)
+        parts.nodes[np.arange(sequences.tokens), labels] = shares
+        parts.transitions[...] = sequences.counts_of_pairs(inner + 1, shares[inner], labels[inner], labels[inner + 1])
+        parts.start[...] = weighted_counts(labels[sequences.begins], self.shares, m)
+        parts.end[...] = weighted_counts(labels[sequences.lasts], self.shares, m)
+        return means
 
-    def theta_of(self, means: ChainScores) -> Floats:
-        """Theta, from the sum of the means of the features, whose array of tokens is overwritten."""
-        gold, tokens = self._gold_tail, np.arange(self.sequences.tokens)
-        nodes = np.negative(means.nodes, out=means.nodes)
-        nodes[tokens, self.labels] += self.token_shares
-        tail = np.concatenate([means.transitions.ravel(), means.start, means.end])
-        return np.concatenate([nodes.ravel(), gold - tail])
+    def theta_of(self, means: Floats) -> Floats:
+        """Theta, from the sum of the means of the features, which is overwritten: no second array of this size."""
+        theta: Floats = np.negative(means, out=means)
+        self.sequences.split(theta).nodes[np.arange(self.sequences.tokens), self.labels] += self.token_shares
+        theta[self.sequences.tokens * self.sequences.labels :] += self._gold_tail
+        return theta
 
     @cached_property
     def _gold_tail(self) -> Floats:
-        gold = self.sum_of_features(self.labels)
-        return np.concatenate([gold.transitions.ravel(), gold.start, gold.end])
+        return self.sum_of_features(self.labels)[self.sequences.tokens * self.sequences.labels :].copy()
 
     def gold_scores(self, scores: ChainScores) -> Floats:
         """The score of each sequence's own labelling."""

@@ -25,8 +25,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 from fenchel.risks.chains.multiples import DerivedForm
-from fenchel.risks.chains.oracles import marginals, relative_errors
-from fenchel.risks.chains.sequences import ChainScores
+from fenchel.risks.chains.oracles import largest_sizes, marginals, relative_errors
 from fenchel.risks.decomposition import normalized
 
 if TYPE_CHECKING:
@@ -42,12 +41,14 @@ class GibbsMixture(DerivedForm):
 
 def gibbs_point(risk: ChainLogistic, scores: Array) -> tuple[float, Floats]:
     """R(s) and minus its gradient."""
-    parts = risk.sequences.split(scores)
-    found = marginals(risk.sequences, parts, risk.shares)
+    sequences, means = risk.sequences, np.empty(risk.examples)
+    parts, own = sequences.split(scores), sequences.split(means)
+    found = marginals(sequences, parts, risk.shares, own.nodes)
     value = risk.mean_excess(found.log_partitions, parts)
-    firsts, lasts = (risk.shares @ found.nodes[tokens] for tokens in (risk.sequences.begins, risk.sequences.lasts))
-    found.nodes[...] *= risk.token_shares[:, None]
-    return value, risk.theta_of(ChainScores(found.nodes, found.transitions, firsts, lasts))
+    own.transitions[...] = found.transitions
+    own.start[...], own.end[...] = (risk.shares @ own.nodes[at] for at in (sequences.begins, sequences.lasts))
+    own.nodes[...] *= risk.token_shares[:, None]
+    return value, risk.theta_of(means)
 
 
 def mixed(weights: Array, decompositions: Sequence[Array]) -> Floats:
@@ -72,16 +73,19 @@ def gibbs_form(risk: ChainLogistic, decomposition: Array) -> GibbsMixture | None
     if not np.all(weights >= 0.0) or not 0.0 < np.max(weights, initial=0.0) < math.inf or not np.all(np.isfinite(rows)):
         return None
     shares = normalized(weights)
-    theta = np.zeros(risk.examples)
+    theta: Floats | None = None
     conjugate = error = distance = 0.0
     for share, scores in zip(shares.tolist(), rows[:, 1:], strict=True):
         if share > 0.0:
             value, own = gibbs_point(risk, scores)
-            own_error, own_distance = _errors(risk, scores, value, own)
-            conjugate += share * (-tree_sum(own * scores) - value)
+            terms = own * scores
+            conjugate += share * (-tree_sum(terms) - value)
+            own_error, own_distance = _errors(risk, scores, value, tree_sum(np.abs(terms, out=terms)))
             error, distance = error + share * own_error, distance + share * own_distance
+            del terms
             own *= share
-            theta += own
+            theta = own if theta is None else np.add(theta, own, out=theta)
+    assert theta is not None
     if not math.isfinite(conjugate + error + distance):
         # scores that overflow
         return None
@@ -90,18 +94,21 @@ def gibbs_form(risk: ChainLogistic, decomposition: Array) -> GibbsMixture | None
     return GibbsMixture(rows, theta, conjugate, _UPWARDS * (error + rounded * abs(conjugate)), _UPWARDS * distance)
 
 
-def _errors(risk: ChainLogistic, scores: Array, value: float, theta: Array) -> tuple[float, float]:
-    """Bounds on the error of R*(-theta), and on the distance of theta from that of exactly these scores."""
+def _errors(risk: ChainLogistic, scores: Array, value: float, terms: float) -> tuple[float, float]:
+    """Bounds on the error of R*(-theta), and on the distance of theta from that of exactly these scores.
+
+    ``terms`` is the sum of the absolute terms of theta . s.
+    """
     sequences, parts = risk.sequences, risk.sequences.split(scores)
     relative = relative_errors(sequences, parts)
     # the largest score of any labelling at each token, of pairs, and of the ends
-    largest = np.add.reduceat(np.max(np.abs(parts.nodes), axis=1), sequences.begins)
+    largest = np.add.reduceat(largest_sizes(parts.nodes), sequences.begins)
     matrices = np.abs(parts.transitions).reshape(sequences.matrices, -1)
     largest = largest + sequences.sizes_of_pairs(np.max(matrices, axis=1))
     largest += np.max(np.abs(parts.start)) + np.max(np.abs(parts.end))
     rounded = gamma(risk.roundings)
     evaluated = rounded * (value + risk.mean(2.0 * largest + sequences.labels * risk.features_norm))
-    product = gamma(tree_depth(len(scores)) + 2.0) * tree_sum(np.abs(theta * scores))
-    most = max(float(np.max(np.abs(part), initial=0.0)) for part in parts)
+    product = gamma(tree_depth(len(scores)) + 2.0) * terms
+    most = max(float(largest_sizes(part.reshape(1, -1))[0]) for part in parts)
     moved = risk.mean(relative * largest) + (risk.theta_error + 4.0 * UNIT) * most
     return evaluated + product + moved, risk.mean(relative * risk.features_norm) + risk.theta_error

@@ -79,13 +79,15 @@ class ChainHinge(ChainRisk):
         return self._value(scores, self.worst(scores))
 
     def subgradient(self, scores: Array) -> Floats:
-        return -self.theta_of(self.sum_of_features(self.worst(scores).labels))
+        theta = self.theta_of(self.sum_of_features(self.worst(scores).labels))
+        return np.negative(theta, out=theta)
 
     def cutting_plane(self, scores: Array) -> CuttingPlane:
         found = self.worst(scores)
         # the offset is the mean distance: R(s) - a . s would cancel
         offset = self.mean(self.sequences.sums((found.labels != self.labels).astype(np.float64)))
-        return -self.theta_of(self.sum_of_features(found.labels)), offset, self._value(scores, found)
+        theta = self.theta_of(self.sum_of_features(found.labels))
+        return np.negative(theta, out=theta), offset, self._value(scores, found)
 
     def _value(self, scores: Array, found: Decoded) -> float:
         return self.mean_excess(found.values, self.sequences.split(scores))

@@ -13,7 +13,7 @@ after the other.  A sequence without a labelling keeps the one of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,13 +23,15 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import gamma
 from fenchel.risks.chains.counting import sum_length, weighted_counts
 from fenchel.risks.chains.multiples import DerivedForm
-from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences
+from fenchel.risks.chains.sequences import Integers, Sequences
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.base import ChainRisk
 
 #: roundings of a weight, of its quotient by the sum and of its products
 _ROUNDINGS = 16.0
+#: labels whose features are added at once (2 MB for each of their arrays)
+_LABELS_AT_ONCE = 1 << 18
 
 
 class Labellings(NamedTuple):
@@ -109,33 +111,54 @@ def normalized(sequences: Sequences, found: Labellings) -> Floats:
 
 def mixture_form(risk: ChainRisk, stored: Array) -> LabellingMixtures | None:
     """The bound of labellings; None for an array that does not hold any."""
-    sequences, m = risk.sequences, risk.sequences.labels
+    sequences = risk.sequences
     stored = np.asarray(stored, dtype=np.float64)
     given = labellings_of(sequences, stored)
     if given is None:
         return None
     found = completed(sequences, risk.labels, given)
-    lengths = sequences.lengths[found.owners]
-    begins = np.cumsum(lengths) - lengths
-    atoms, tokens = found.places(sequences)
-    weights = (risk.shares[found.owners] * normalized(sequences, found))[atoms]
-    nodes = np.zeros(sequences.tokens * m)
-    nodes += np.bincount(tokens * m + found.labels, weights, len(nodes))
-    wrong = math.fsum(weights[found.labels != risk.labels[tokens]])
-    theta = risk.theta_of(
-        ChainScores(nodes.reshape(-1, m), *_tail(sequences, found.labels, tokens, weights, begins, lengths))
-    )
+    shares = risk.shares[found.owners] * normalized(sequences, found)
+    means = np.zeros(risk.examples)
+    distances = [_add_features(risk, part, means) for part in _parts(sequences, found._replace(weights=shares))]
+    wrong, theta = math.fsum(distances), risk.theta_of(means)
     # of the weights and of the sums over the labellings of a token, and of the sums over all sequences
     error = gamma(int(np.max(np.bincount(found.owners))) + _ROUNDINGS)
-    summed = gamma(sum_length(len(found.labels) * max(1, sequences.features_of_pair)) + _ROUNDINGS)
+    terms = sum_length(len(found.labels) * max(1, sequences.features_of_pair)) + len(distances)
+    summed = gamma(terms + _ROUNDINGS)
     distance = risk.theta_error + (error + summed) * risk.mean(risk.features_norm)
     return LabellingMixtures(stored, theta, 0.0 - wrong, error * wrong, distance)
+
+
+def _parts(sequences: Sequences, found: Labellings) -> Iterator[Labellings]:
+    """The labellings, some at a time: the arrays of a part are small beside tokens times labels."""
+    ends = np.cumsum(sequences.lengths[found.owners])
+    first = begin = 0
+    while first < len(ends):
+        last = max(first + 1, int(np.searchsorted(ends, begin + _LABELS_AT_ONCE, side="right")))
+        end = int(ends[last - 1])
+        yield Labellings(found.owners[first:last], found.weights[first:last], found.labels[begin:end])
+        first, begin = last, end
+
+
+def _add_features(risk: ChainRisk, found: Labellings, means: Floats) -> float:
+    """Add the features of labellings, times their weights, to ``means``; return the sum of their distances."""
+    sequences, m = risk.sequences, risk.sequences.labels
+    lengths = sequences.lengths[found.owners]
+    atoms, tokens = found.places(sequences)
+    weights, parts = found.weights[atoms], sequences.split(means)
+    np.add.at(means, tokens * m + found.labels, weights)
+    tail = _tail(sequences, found.labels, tokens, weights, np.cumsum(lengths) - lengths, lengths)
+    for part, own in zip((parts.transitions, parts.start, parts.end), tail, strict=True):
+        part += own
+    return math.fsum(weights[found.labels != risk.labels[tokens]])
 
 
 def completed(sequences: Sequences, labels: Integers, found: Labellings) -> Labellings:
     """With the labelling of the data for every sequence that has none of positive weight."""
     totals = np.bincount(found.owners, found.weights, len(sequences))
     missing = totals == 0.0
+    if not np.any(missing):
+        return found
     own = labels[missing[sequences.owners]]
     return Labellings(
         np.concatenate([found.owners, np.flatnonzero(missing)]),

@@ -67,7 +67,8 @@ class ChainLogistic(ChainRisk):
         return self.mean_excess(log_partitions(self.sequences, parts), parts)
 
     def subgradient(self, scores: Array) -> Floats:
-        return -gibbs_point(self, scores)[1]
+        theta = gibbs_point(self, scores)[1]
+        return np.negative(theta, out=theta)
 
     def cutting_plane(self, scores: Array) -> CuttingPlane:
         value, theta = gibbs_point(self, scores)

@@ -103,7 +103,8 @@ def markov_form(risk: ChainRisk, weights: Array) -> MarkovChains | None:
     distance = risk.theta_error + risk.mean(relative * risk.features_norm) + _UNDERFLOW
     # the share of a sequence in the mean distance is at most its length
     error = risk.mean(relative * np.minimum(sequences.lengths, _shares_of(risk, missed))) + _UNDERFLOW
-    theta = risk.theta_of(ChainScores(nodes, transitions, firsts, lasts))
+    tail = transitions.ravel(), firsts, lasts
+    theta = risk.theta_of(np.concatenate([nodes.ravel(), *tail]))
     return MarkovChains(weights, theta, 0.0 - wrong, _UPWARDS * error, _UPWARDS * distance)
 
 

@@ -30,14 +30,17 @@ class DerivedForm:
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """The bound on R*(-theta); infinite for a theta that is no multiple of that of the distributions."""
         t = self._multiple(theta)
-        away = float(np.max(np.abs(theta - t * self.theta), initial=0.0))
-        if not feasible and away > DOMAIN_TOLERANCE * float(np.max(np.abs(self.theta), initial=0.0)):
-            return math.inf
+        if not feasible:
+            away = float(np.max(np.abs(theta - t * self.theta), initial=0.0))
+            if away > DOMAIN_TOLERANCE * float(np.max(np.abs(self.theta), initial=0.0)):
+                return math.inf
         return t * self._conjugate
 
     def project(self, theta: Array) -> Floats:
         """The multiple of the theta of the distributions with the 1-norm of theta."""
-        return self._multiple(theta) * self.theta
+        t = self._multiple(theta)
+        # an array of tokens times labels: no copy of it
+        return self.theta if t == 1.0 else t * self.theta
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         return self._multiple(theta) * self._error

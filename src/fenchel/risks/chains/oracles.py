@@ -12,10 +12,11 @@ matrices: with :math:`E = e^{T}`, :math:`e_t = e^{u_t}`, each over its largest e
     f_t \propto (E^Tf_{t-1})\circ e_t, \qquad b_t \propto E\,(e_{t+1}\circ b_{t+1}), \qquad
     P(y_t) \propto f_t\circ b_t, \qquad P(y_t, y_{t+1}) \propto E\circ\bigl(f_t\,(e_{t+1}\circ b_{t+1})^T\bigr).
 
-The sum of edge marginals over the sequences of a block is a product of matrices too, so they are never formed.  Where
-transitions differ by so much that their exponentials underflow, or pairs of tokens have features, logarithms are used,
-at m times the memory of a block.  Scores of tokens may differ by any amount: with :math:`r(T) + r(z) \le 300` the sums
-are at least :math:`e^{-600}/m`, and an entry of f or e that underflows is below :math:`10^{-47}m` of them.
+The sum of edge marginals over the sequences of a block is a product of matrices too, so they are never formed.  With
+features of pairs E is that of each pair of tokens, and formed for one position of a block at a time, at m times the
+memory (``pair_exponentials``).  Where transitions differ by so much that their exponentials underflow, logarithms are
+used.  Scores of tokens may differ by any amount: with :math:`r(T) + r(z) \le 300` the sums are at least
+:math:`e^{-600}/m`, and an entry of f or e that underflows is below :math:`10^{-47}m` of them.
 
 Errors.  All terms are positive.  A step of a recursion multiplies relative errors of at most
 
@@ -35,6 +36,7 @@ from scipy.special import logsumexp
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import FUNCTION, UNIT
+from fenchel.risks.chains.pair_exponentials import AlikePairs, FeaturedPairs, PairExponentials
 from fenchel.risks.chains.sequences import Block, ChainScores, Integers, Sequences
 from fenchel.stopping import stop_point
 
@@ -112,15 +114,18 @@ def log_partitions(sequences: Sequences, scores: ChainScores) -> Floats:
     return _evaluated(sequences, scores, None).log_partitions
 
 
-def marginals(sequences: Sequences, scores: ChainScores, shares: Array) -> Marginals:
-    """log Z, the marginals of all tokens, and the sum of those of pairs, times ``shares`` of their sequences."""
-    return _evaluated(sequences, scores, shares)
+def marginals(sequences: Sequences, scores: ChainScores, shares: Array, nodes: Array | None = None) -> Marginals:
+    """log Z, the marginals of all tokens, and the sum of those of pairs, times ``shares`` of their sequences.
+
+    Those of tokens are written to ``nodes``, if it is given.
+    """
+    return _evaluated(sequences, scores, shares, nodes)
 
 
 def relative_errors(sequences: Sequences, scores: ChainScores) -> Floats:
     """Bounds on the relative errors of the computed marginals of each sequence, and on that of Z but for constants."""
     # logarithms round the scores themselves, exponentials their differences; only the first token's are added before
-    size = np.ptp if _alike(sequences, scores) else _sizes
+    size = np.ptp if _narrow(sequences, scores) else _sizes
     ranges = np.add.reduceat(size(scores.nodes, axis=1), sequences.begins) + size(scores.start)
     # of each matrix of transitions; the computed sum of several has an error of its own
     matrices = scores.transitions.reshape(sequences.matrices, -1)
@@ -138,44 +143,56 @@ def relative_errors(sequences: Sequences, scores: ChainScores) -> Floats:
 
 def _sizes(scores: Array, axis: int | None = None) -> Array:
     """A bound on the range of these scores that includes an offset which they have in common."""
-    return 2.0 * np.max(np.abs(scores), axis=axis)
+    return 2.0 * np.maximum(np.max(scores, axis=axis), -np.min(scores, axis=axis))
 
 
-def _alike(sequences: Sequences, scores: ChainScores) -> bool:
-    """Whether all pairs have the same transitions, whose exponentials do not underflow.
+def largest_sizes(scores: Array) -> Floats:
+    """The largest absolute value of each row, without an array of all of them."""
+    found: Floats = np.maximum(np.max(scores, axis=1), -np.min(scores, axis=1))
+    return found
+
+
+def _narrow(sequences: Sequences, scores: ChainScores) -> bool:
+    """Whether the exponentials of the transitions of every pair do not underflow.
 
     Those of tokens may: each position has a label with the exponential 1, and every label follows it.
     """
-    widest = float(np.ptp(scores.transitions)) + float(np.ptp(scores.end))
-    return sequences.edges is None and widest <= _WIDEST
+    ranges = np.ptp(scores.transitions.reshape(sequences.matrices, -1), axis=1)
+    widest = float(ranges[0]) if sequences.edges is None else float(np.max(sequences.edges.sizes(ranges)))
+    # comparisons with NaN are false
+    return widest + float(np.ptp(scores.end)) <= _WIDEST
 
 
-def _evaluated(sequences: Sequences, scores: ChainScores, shares: Array | None) -> Marginals:
-    m = sequences.labels
+def _evaluated(
+    sequences: Sequences, scores: ChainScores, shares: Array | None, nodes: Array | None = None
+) -> Marginals:
     logs = np.empty(sequences.tokens)
-    found = Marginals(
-        np.empty(len(sequences)),
-        np.empty((sequences.tokens if shares is not None else 0, m)),
-        np.zeros(scores.transitions.shape),
-    )
-    alike = _alike(sequences, scores)
+    if nodes is None:
+        nodes = np.empty((sequences.tokens if shares is not None else 0, sequences.labels))
+    found = Marginals(np.empty(len(sequences)), nodes, np.zeros(scores.transitions.shape))
+    narrow = _narrow(sequences, scores)
+    pairs = _pairs_of(sequences, scores) if narrow else None
     for block in sequences.blocks:
-        if alike:
-            _exponentials(block, scores, shares, logs, found)
+        if pairs is not None:
+            _exponentials(block, scores, pairs, shares, logs, found)
         else:
             _logarithms(sequences, block, scores, shares, logs, found)
     values = found.log_partitions + sequences.sums(logs)
-    if not alike:
-        return found._replace(log_partitions=values)
-    peak = float(np.max(scores.transitions))
-    values += (sequences.lengths - 1) * peak
-    found.transitions[...] *= np.exp(scores.transitions - peak)
+    if pairs is not None:
+        pairs.finish(found.transitions)
     return found._replace(log_partitions=values)
 
 
-def _exponentials(block: Block, scores: ChainScores, shares: Array | None, logs: Array, found: Marginals) -> None:
-    """One block; the transitions of ``found`` are still to be multiplied with E."""
-    E = np.exp(scores.transitions - np.max(scores.transitions))
+def _pairs_of(sequences: Sequences, scores: ChainScores) -> PairExponentials:
+    if sequences.edges is None:
+        return AlikePairs(scores.transitions)
+    return FeaturedPairs(sequences.edges, scores.transitions)
+
+
+def _exponentials(
+    block: Block, scores: ChainScores, pairs: PairExponentials, shares: Array | None, logs: Array, found: Marginals
+) -> None:
+    """One block; ``pairs`` finishes the transitions of ``found``."""
     last = float(np.max(scores.end))
     end = np.exp(scores.end - last)
     forward, factors, tails = [], [], np.empty((len(block.members), len(end)))
@@ -190,7 +207,12 @@ def _exponentials(block: Block, scores: ChainScores, shares: Array | None, logs:
         top = np.max(local, axis=1)
         local -= top[:, None]
         factor = np.exp(local, out=local)
-        f = factor * (f[:count] @ E) if t else factor.copy()
+        if t:
+            ahead, peaks = pairs.ahead(tokens, f[:count])
+            f = factor * ahead
+            top += peaks
+        else:
+            f = factor.copy()
         z = np.sum(f, axis=1)
         f /= z[:, None]
         logs[tokens] = np.log(z) + top
@@ -207,11 +229,8 @@ def _exponentials(block: Block, scores: ChainScores, shares: Array | None, logs:
         behind = np.empty((count, len(end)))
         behind[after:] = end
         if after:
-            right = factors[t + 1] * b
-            behind[:after] = right @ E.T
-            f = forward[t][:after]
-            weight = own[:after] / np.sum(f * behind[:after], axis=1, keepdims=True)
-            found.transitions[...] += (f * weight).T @ right
+            f, right = forward[t][:after], factors[t + 1] * b
+            behind[:after] = pairs.behind(block.begins[:after] + t + 1, f, right, own[:after], found.transitions)
         b = behind / np.max(behind, axis=1, keepdims=True)
         joint = forward[t] * b
         joint /= np.sum(joint, axis=1, keepdims=True)

@@ -38,6 +38,8 @@ from fenchel.validation import real_numbers
 
 #: entries of the largest temporary array of a block: sequences times labels squared, or tokens times labels (8 MB)
 _BLOCK_PAIRS, _BLOCK_SCORES = 1 << 18, 1 << 20
+#: sequences whose terms are summed at once
+_SUMS_AT_ONCE = 1 << 10
 
 Integers = NDArray[np.int64]
 
@@ -116,9 +118,16 @@ class Sequences:
 
     def sums(self, values: Array) -> Floats:
         """The correctly rounded sum over the tokens of each sequence."""
-        terms, begins = values.tolist(), self.begins.tolist()
-        ends = [*begins[1:], self.tokens]
-        return np.array([fsum(terms[begin:end]) for begin, end in zip(begins, ends, strict=True)])
+        found = np.empty(len(self))
+        ends = self.begins + self.lengths
+        # as Python's floats, which take four times as much memory, some sequences at a time
+        for first in range(0, len(self), _SUMS_AT_ONCE):
+            part = slice(first, first + _SUMS_AT_ONCE)
+            low = int(self.begins[first])
+            terms = values[low : int(ends[part][-1])].tolist()
+            bounds = zip((self.begins[part] - low).tolist(), (ends[part] - low).tolist(), strict=True)
+            found[part] = [fsum(terms[begin:end]) for begin, end in bounds]
+        return found
 
     @cached_property
     def blocks(self) -> list[Block]:

@@ -1,7 +1,8 @@
 r"""Compiled visits of sequences; ``solver`` has the method, the references and the symbols.
 
 Forward-backward works with exponentials, as in ``risks.chains.oracles``: with :math:`E = e^{U_q}` over its largest
-entry, :math:`f_t \propto (E^Tf_{t-1})\circ e_t` and vectors b that are scaled so that :math:`f_t\cdot b_t = 1`.
+entry, :math:`f_t \propto (E^Tf_{t-1})\circ e_t` and vectors b that are scaled so that :math:`f_t\cdot b_t = 1`.  With
+features of pairs, rows of ``edges``, :math:`U_q` and T are 1 + K matrices, and E is that of a pair of tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.compile.dispatch import row_begin, row_column, row_end, row_entry
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.chain_scores import token_scores
+from fenchel.compile.primitives.chain_scores import pair_scores, token_scores
 
 #: the first step of a sequence, the factor after a step that was taken, and that after one that was not
 FIRST_STEP, _LONGER, _SHORTER = 0.5, 1.1, 0.5
@@ -62,22 +63,45 @@ class Scratch(NamedTuple):
     nodes: Array
     pairs: Array
     squares: Array
+    room: Array
 
 
 @helper
-def _forward_backward(length: int, scratch: Scratch) -> float:
-    """Write the marginals of the parameters of the trial; return log Z, or NaN if exponentials underflow."""
-    u, U, E, e, f, inverses, b, B = scratch[1:9]
-    nodes, pairs = scratch.nodes, scratch.pairs
-    m = len(b)
-    peak, log_z = U[0, 0], 0.0
+def _exponentials(U: Array, E: Array) -> float:
+    """E = exp(U) over its largest entry, whose logarithm is returned."""
+    m, peak = len(U), U[0, 0]
     for i in range(m):
         for j in range(m):
             peak = max(peak, U[i, j])
     for i in range(m):
         for j in range(m):
             E[i, j] = np.exp(U[i, j] - peak)
-            pairs[i, j] = 0.0
+    return peak
+
+
+@helper
+def _add_pairs(edges: Any, i: int, f: Array, b: Array, E: Array, pairs: Array, room: Array) -> None:
+    """Add the features of the pair of tokens that ends with token i, of marginals E f b^T, to ``pairs``."""
+    m, plain, own = len(b), pairs[0], pairs[1:]
+    for k in range(m):
+        for j in range(m):
+            room[k, j] = f[k] * E[k, j] * b[j]
+            plain[k, j] += room[k, j]
+    for e in range(row_begin(edges, i), row_end(edges, i)):
+        c, x = row_column(edges, i, e), row_entry(edges, i, e)
+        for k in range(m):
+            for j in range(m):
+                own[c, k, j] += x * room[k, j]
+
+
+@helper
+def _forward_backward(edges: Any, begin: int, length: int, scratch: Scratch) -> float:
+    """Write the marginals of the parameters of the trial; return log Z, or NaN if exponentials underflow."""
+    u, U, E, e, f, inverses, b, B = scratch[1:9]
+    nodes, pairs, room = scratch.nodes, scratch.pairs, scratch.room
+    T, T_k, plain = U[0], U[1:], pairs[0]
+    m, alike = len(b), not len(T_k)
+    peak, log_z = _exponentials(T, E), 0.0
     for t in range(length):
         top, total = u[t, 0], 0.0
         for j in range(m):
@@ -86,6 +110,10 @@ def _forward_backward(length: int, scratch: Scratch) -> float:
             e[t, j] = np.exp(u[t, j] - top)
             f[t, j] = 0.0 if t else 1.0
         if t:
+            if not alike:
+                pair_scores(edges, begin + t, T, T_k, room)
+                peak = _exponentials(room, E)
+            log_z += peak
             for i in range(m):
                 before = f[t - 1, i]
                 for j in range(m):
@@ -99,48 +127,60 @@ def _forward_backward(length: int, scratch: Scratch) -> float:
         log_z += np.log(total) + top
         for j in range(m):
             f[t, j] *= inverses[t]
+    pairs[...] = 0.0
     for j in range(m):
         B[j] = 1.0
     for t in range(length - 1, -1, -1):
         if t < length - 1:
+            if not alike:
+                # computed again: an entry for each token and pair of labels would be too many to keep
+                pair_scores(edges, begin + t + 1, T, T_k, room)
+                _exponentials(room, E)
+                _add_pairs(edges, begin + t + 1, f[t], b, E, pairs, room)
             for i in range(m):
-                total, before = 0.0, f[t, i]
+                # without features of pairs; ``_add_pairs`` has added the others
+                total, before = 0.0, f[t, i] if alike else 0.0
                 for j in range(m):
                     total += E[i, j] * b[j]
-                    pairs[i, j] += before * b[j]
+                    plain[i, j] += before * b[j]
                 B[i] = total
         for j in range(m):
             nodes[t, j] = f[t, j] * B[j]
             b[j] = B[j] * e[t, j] * inverses[t]
-    for i in range(m):
-        for j in range(m):
-            pairs[i, j] *= E[i, j]
-    return log_z + (length - 1) * peak
+    if alike:
+        for i in range(m):
+            for j in range(m):
+                plain[i, j] *= E[i, j]
+    return log_z
 
 
 @helper
-def _trial(dual: Dual, q: int, begin: int, length: int, step: float, T: Array, scratch: Scratch) -> tuple[float, float]:
+def _trial(
+    edges: Any, dual: Dual, q: int, begin: int, length: int, step: float, T: Array, scratch: Scratch
+) -> tuple[float, float]:
     """Write the parameters (1 - step) u + step s and their marginals; return the entropy, and the linear gain.
 
     The latter is that of the dual objective at the present v, over the share of the sequence.
     """
     s, u, U, nodes, pairs = scratch.s, scratch.u, scratch.U, scratch.nodes, scratch.pairs
-    m = len(T)
+    m = T.shape[1]
     for t in range(length):
         for j in range(m):
             u[t, j] = (1.0 - step) * dual.u[begin + t, j] + step * s[t, j]
-    for i in range(m):
-        for j in range(m):
-            U[i, j] = (1.0 - step) * dual.U[q, i, j] + step * T[i, j]
-    entropy, linear = _forward_backward(length, scratch), 0.0
+    for k in range(len(T)):
+        for i in range(m):
+            for j in range(m):
+                U[k, i, j] = (1.0 - step) * dual.U[q, k, i, j] + step * T[k, i, j]
+    entropy, linear = _forward_backward(edges, begin, length, scratch), 0.0
     for t in range(length):
         for j in range(m):
             entropy -= u[t, j] * nodes[t, j]
             linear += s[t, j] * (nodes[t, j] - dual.nodes[begin + t, j])
-    for i in range(m):
-        for j in range(m):
-            entropy -= U[i, j] * pairs[i, j]
-            linear += T[i, j] * (pairs[i, j] - dual.pairs[q, i, j])
+    for k in range(len(T)):
+        for i in range(m):
+            for j in range(m):
+                entropy -= U[k, i, j] * pairs[k, i, j]
+                linear += T[k, i, j] * (pairs[k, i, j] - dual.pairs[q, k, i, j])
     return entropy, entropy - dual.entropies[q] + linear
 
 
@@ -173,11 +213,12 @@ def _move(
                 squares[j] += b[j] * (2.0 * ends[1, j] + b[j])
                 ends[1, j] += b[j]
     if tail[0]:
-        for i in range(m):
-            for j in range(m):
-                change = scale * (dual.pairs[q, i, j] - pairs[i, j])
-                squares[j] += change * (2.0 * T[i, j] + change)
-                T[i, j] += change
+        for k in range(len(T)):
+            for i in range(m):
+                for j in range(m):
+                    change = scale * (dual.pairs[q, k, i, j] - pairs[k, i, j])
+                    squares[j] += change * (2.0 * T[k, i, j] + change)
+                    T[k, i, j] += change
     total = 0.0
     for j in range(m):
         total += squares[j]
@@ -191,41 +232,50 @@ def _store(dual: Dual, q: int, begin: int, length: int, entropy: float, scratch:
     for t in range(length):
         for j in range(m):
             dual.u[begin + t, j], dual.nodes[begin + t, j] = scratch.u[t, j], scratch.nodes[t, j]
-    for i in range(m):
-        for j in range(m):
-            dual.U[q, i, j], dual.pairs[q, i, j] = scratch.U[i, j], scratch.pairs[i, j]
+    for k in range(len(scratch.U)):
+        for i in range(m):
+            for j in range(m):
+                dual.U[q, k, i, j], dual.pairs[q, k, i, j] = scratch.U[k, i, j], scratch.pairs[k, i, j]
     dual.entropies[q] = entropy
     dual.seen[q] = True
 
 
 @loop
-def marginals(begins: Array, dual: Dual, scratch: Scratch) -> None:
+def marginals(edges: Any, begins: Array, dual: Dual, scratch: Scratch) -> None:
     """Write the marginals and entropies of all parameters; a sequence whose recursion underflows is not seen."""
     for q in range(len(begins) - 1):
         begin, length = begins[q], begins[q + 1] - begins[q]
         for t in range(length):
             for j in range(len(scratch.b)):
                 scratch.s[t, j] = dual.u[begin + t, j]
-        entropy, _ = _trial(dual, q, begin, length, 1.0, dual.U[q], scratch)
+        entropy, _ = _trial(edges, dual, q, begin, length, 1.0, dual.U[q], scratch)
         if np.isfinite(entropy):
             _store(dual, q, begin, length, entropy, scratch)
 
 
 @loop
 def visits(
-    rows: Any, order: Array, begins: Array, shares: Array, lam: float, dual: Dual, weights: Weights, scratch: Scratch
+    rows: Any,
+    edges: Any,
+    order: Array,
+    begins: Array,
+    shares: Array,
+    lam: float,
+    dual: Dual,
+    weights: Weights,
+    scratch: Scratch,
 ) -> int:
     """Visit sequences in this order; return the number of those that moved."""
     moved = 0
     for q in order:
         begin, length, share = begins[q], begins[q + 1] - begins[q], shares[q]
         token_scores(rows, begin, length, weights.W, scratch.s)
-        for j in range(len(weights.T)):
+        for j in range(len(scratch.b)):
             scratch.s[0, j] += weights.ends[0, j]
             scratch.s[length - 1, j] += weights.ends[1, j]
         for _ in range(_TRIALS):
             step = dual.steps[q]
-            entropy, linear = _trial(dual, q, begin, length, step, weights.T, scratch)
+            entropy, linear = _trial(edges, dual, q, begin, length, step, weights.T, scratch)
             if np.isfinite(entropy):
                 squares = _move(rows, dual, q, begin, length, share / lam, weights, scratch)
                 gain = share * (entropy - dual.entropies[q]) - 0.5 * lam * squares

@@ -14,7 +14,8 @@ labels.  A visit of a sequence moves them towards the scores of w = v,
 computes the marginals by forward-backward and moves v by the change of the means of the features.  A step that
 decreases the dual objective is undone and halved, one that does not makes the next step of the sequence longer by a
 tenth.  The parameters of pairs stay those of one matrix for each sequence, since T is the same for all its pairs; so
-nothing has an entry for each token and pair of labels.
+nothing has an entry for each token and pair of labels.  With K features of pairs of tokens, :math:`U_q` and T are 1 + K
+matrices, and so are the sums of the features of pairs: the scores of every pair are linear in them.
 
 At first :math:`p_q` is the labelling of the data, of which v is zero.  It has no finite parameters: a sequence that is
 visited for the first time has :math:`u_{t,y_t} = 8`, or more if that decreases the dual objective, and zero elsewhere.
@@ -44,11 +45,13 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
 from fenchel.designs.chains import ChainDesign
+from fenchel.designs.rows import CSRRows
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.chains.base import ChainRisk
 from fenchel.risks.decomposition import normalized
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
+from fenchel.solvers.chain_edges import edge_rows
 from fenchel.solvers.exponentiated_gradient.loop import FIRST_STEP, Dual, Scratch, Weights, marginals, visits
 from fenchel.validation import check_seed
 
@@ -76,6 +79,7 @@ class State:
     risk: ChainRisk
     #: the first token of each sequence, and the number of tokens
     begins: NDArray[np.int64]
+    edges: CSRRows
     dual: Dual
     weights: Weights
     scratch: Scratch
@@ -135,7 +139,7 @@ class ExponentiatedGradient(Solver):
         return (
             Need(_log_loss, "requires the risk ChainLogistic of labelled sequences"),
             Need(lambda problem: problem.design.chains() is not None, "requires a ChainDesign"),
-            needs.ALIKE_PAIRS,
+            needs.MATCHING_CHAINS,
             needs.RIDGE,
         )
 
@@ -152,7 +156,7 @@ class ExponentiatedGradient(Solver):
             dual.u[...], dual.U[...] = parts.nodes, parts.transitions
             dual.u[begins] += parts.start
             dual.u[lasts] += parts.end
-            marginals(state.begins, dual, state.scratch)
+            marginals(state.edges, state.begins, dual, state.scratch)
             _recompute(state)
         return state
 
@@ -163,9 +167,10 @@ class ExponentiatedGradient(Solver):
             _recompute(state)
         order, moved = state.random.permutation(np.flatnonzero(state.risk.shares > 0.0)), 0
         rows, lam = state.design.tokens.rows(), state.problem.lam
+        dual = state.dual, state.weights, state.scratch
         for first in range(0, len(order), _VISITS):
             part = order[first : first + _VISITS]
-            moved += visits(rows, part, state.begins, state.risk.shares, lam, state.dual, state.weights, state.scratch)
+            moved += visits(rows, state.edges, part, state.begins, state.risk.shares, lam, *dual)
         state.epochs += 1
         state.stalled = moved == 0
         return 1.0
@@ -176,34 +181,45 @@ class ExponentiatedGradient(Solver):
     def propose(self, state: State) -> tuple[Model, Witness]:
         """Return v, and the Gibbs distributions of its scores."""
         weights = state.flat_weights()
-        scores = state.design.scores(weights)
-        theta = -state.risk.subgradient(scores)
-        return Model(weights), Witness(theta, None, state.risk.decompose(scores, -theta))
+        # the scores of the decomposition, of which there is no second array
+        decomposition = state.risk.decompose(state.design.scores(weights), np.zeros(0))
+        slope = state.risk.subgradient(decomposition[0, 1:])
+        return Model(weights), Witness(np.negative(slope, out=slope), None, decomposition)
 
 
 def _initial(problem: Problem, design: ChainDesign, risk: ChainRisk, random: np.random.Generator) -> State:
     """The labellings of the data."""
     sequences, tokens = risk.sequences, np.arange(risk.sequences.tokens)
     n, count, m = sequences.tokens, len(sequences), sequences.labels
-    nodes, pairs, inner = np.zeros((n, m)), np.zeros((count, m, m)), sequences.inner
+    nodes, pairs = np.zeros((n, m)), np.zeros((count, sequences.matrices, m, m))
     nodes[tokens, risk.labels] = 1.0
-    np.add.at(pairs, (sequences.owners[inner], risk.labels[inner], risk.labels[inner + 1]), 1.0)
+    _add_gold_pairs(risk, pairs)
     # gaps of zero weights
     gaps = np.where(risk.shares > 0.0, sequences.lengths * np.log(m), 0.0)
-    parameters = _FIRST_SCORE * nodes, np.zeros((count, m, m))
+    parameters = _FIRST_SCORE * nodes, np.zeros(pairs.shape)
     rest = np.zeros(count), np.full(count, FIRST_STEP), np.zeros(count, dtype=bool), gaps
     tail = np.array([design.has_transitions, design.has_ends])
-    weights = Weights(np.zeros((design.tokens.shape[1], m)), np.zeros((m, m)), np.zeros((2, m)), tail)
-    scratch = _scratch(int(np.max(sequences.lengths)), m)
-    begins = np.append(sequences.begins, n)
-    return State(problem, design, risk, begins, Dual(*parameters, nodes, pairs, *rest), weights, scratch, random)
+    weights = Weights(np.zeros((design.tokens.shape[1], m)), np.zeros(pairs.shape[1:]), np.zeros((2, m)), tail)
+    scratch = _scratch(int(np.max(sequences.lengths)), m, sequences.matrices)
+    begins, dual = np.append(sequences.begins, n), Dual(*parameters, nodes, pairs, *rest)
+    return State(problem, design, risk, begins, edge_rows(sequences), dual, weights, scratch, random)
 
 
-def _scratch(longest: int, m: int) -> Scratch:
+def _add_gold_pairs(risk: ChainRisk, pairs: Floats) -> None:
+    """Add the features of the pairs of labels of the data to those of each sequence."""
+    sequences, inner = risk.sequences, risk.sequences.inner
+    owners, before, after = sequences.owners[inner], risk.labels[inner], risk.labels[inner + 1]
+    np.add.at(pairs[:, 0], (owners, before, after), 1.0)
+    if sequences.edges is not None:
+        rows, features, values = sequences.edges.entries(inner + 1)
+        np.add.at(pairs, (owners[rows], 1 + features, before[rows], after[rows]), values)
+
+
+def _scratch(longest: int, m: int, matrices: int) -> Scratch:
     return Scratch(
         s=np.empty((longest, m)),
         u=np.empty((longest, m)),
-        U=np.empty((m, m)),
+        U=np.empty((matrices, m, m)),
         E=np.empty((m, m)),
         e=np.empty((longest, m)),
         f=np.empty((longest, m)),
@@ -211,8 +227,9 @@ def _scratch(longest: int, m: int) -> Scratch:
         b=np.empty(m),
         B=np.empty(m),
         nodes=np.empty((longest, m)),
-        pairs=np.empty((m, m)),
+        pairs=np.empty((matrices, m, m)),
         squares=np.empty(m),
+        room=np.empty((m, m)),
     )
 
 
@@ -228,10 +245,11 @@ def _scores_of(problem: Problem, warm: Warm) -> Floats | None:
 def _recompute(state: State) -> None:
     """V from the marginals."""
     risk, dual, sequences = state.risk, state.dual, state.risk.sequences
-    means = risk.sum_of_features(risk.labels)
-    means.nodes[...] = dual.nodes * risk.token_shares[:, None]
-    ends = (risk.shares @ dual.nodes[at] for at in (sequences.begins, sequences.lasts))
-    pairs = np.tensordot(risk.shares, dual.pairs, axes=1)
-    theta = risk.theta_of(type(means)(means.nodes, pairs, *ends))
+    means = np.empty(risk.examples)
+    parts = sequences.split(means)
+    np.multiply(dual.nodes, risk.token_shares[:, None], out=parts.nodes)
+    parts.transitions[...] = np.tensordot(risk.shares, dual.pairs, axes=1).reshape(parts.transitions.shape)
+    parts.start[...], parts.end[...] = (risk.shares @ dual.nodes[at] for at in (sequences.begins, sequences.lasts))
+    theta = risk.theta_of(means)
     W, T, a, z = state.design.split(state.design.adjoint(theta / state.problem.lam))
     state.weights.W[...], state.weights.T[...], state.weights.ends[...] = W, T, (a, z)

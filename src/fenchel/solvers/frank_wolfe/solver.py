@@ -46,12 +46,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.designs.rows import CSRRows
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import ChainHinge
 from fenchel.risks.chains.labellings import Labellings, labellings_of
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.frank_wolfe.loop import Active, Chains, Scratch, visits
+from fenchel.solvers.chain_edges import edge_rows
+from fenchel.solvers.frank_wolfe.loop import Active, Chains, Scratch, Vector, visits
 from fenchel.solvers.frank_wolfe.space import Space, has_space, space_of
 from fenchel.validation import check_bool, check_integer, check_seed
 
@@ -72,7 +74,9 @@ class State:
     problem: Problem
     space: Space
     risk: ChainHinge
+    edges: CSRRows
     W: Floats
+    #: the weights of pairs of labels, and those of each feature of pairs
     T: Floats
     ends: Floats
     labels: NDArray[np.int16]
@@ -80,20 +84,25 @@ class State:
     counts: NDArray[np.int64]
     gaps: Floats
     random: np.random.Generator
+    #: zero, for differences of two labellings
+    difference: Vector
     scratch: Scratch
     epochs: int = 0
     still_epochs: int = 0
 
-    def active(self) -> Labellings:
-        """The active labellings of all sequences."""
-        sequences = self.risk.sequences
-        owners = np.repeat(np.arange(len(sequences)), self.counts)
-        places = np.arange(len(owners)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
-        lengths = sequences.lengths[owners]
-        of_label = np.repeat(np.arange(len(owners)), lengths)
-        within = np.arange(len(of_label)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        labels = self.labels[places[of_label], sequences.begins[owners[of_label]] + within]
-        return Labellings(owners, self.weights[places, owners], labels.astype(np.int64))
+    def stored(self) -> Floats:
+        """The active labellings of all sequences as a decomposition: the first of each, then the second, ..."""
+        sequences, total = self.risk.sequences, int(np.sum(self.counts))
+        found = np.empty(1 + 2 * total + int(self.counts @ sequences.lengths))
+        found[0], place, label = total, 1, 1 + 2 * total
+        for k in range(int(np.max(self.counts))):
+            owners = np.flatnonzero(self.counts > k)
+            found[place : place + len(owners)] = owners
+            found[place + total : place + total + len(owners)] = self.weights[k, owners]
+            own = self.labels[k, np.repeat(self.counts > k, sequences.lengths)]
+            found[label : label + len(own)] = own
+            place, label = place + len(owners), label + len(own)
+        return found
 
     def grow(self) -> None:
         """Twice as many rows of labellings."""
@@ -164,7 +173,7 @@ class FrankWolfe(Solver):
                 lambda problem: problem.design.chains() is not None or problem.design.kernel() is not None,
                 "requires a ChainDesign or a ChainGram",
             ),
-            needs.ALIKE_PAIRS,
+            needs.MATCHING_CHAINS,
             needs.RIDGE_OR_KERNEL,
             Need(has_space, "requires the whole Gram matrix of the tokens in memory: raise memory_limit"),
         )
@@ -202,21 +211,22 @@ class FrankWolfe(Solver):
     def _epoch(self, state: State, order: NDArray[np.int64]) -> None:
         sequences, gold = state.risk.sequences, state.risk.labels.astype(np.int16)
         chains = Chains(np.append(sequences.begins, sequences.tokens), gold, state.risk.shares)
+        v = _vector(state.W, state.T, state.ends)
         for begin in range(0, len(order), _VISITS):
             part, first = order[begin : begin + _VISITS], 0
             while first < len(part):
                 first = visits(
                     state.space.rows,
                     state.space.images,
+                    state.edges,
                     part,
                     first,
                     chains,
                     state.problem.lam,
                     self.repeats,
                     Active(state.labels, state.weights, state.counts, state.gaps),
-                    state.W,
-                    state.T,
-                    *state.ends,
+                    v,
+                    state.difference,
                     state.scratch,
                 )
                 if first < len(part):
@@ -229,7 +239,7 @@ class FrankWolfe(Solver):
         return float(state.risk.shares @ state.gaps)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        stored = state.active().stored()
+        stored = state.stored()
         form = state.risk.decomposed_form(np.zeros(0), stored)
         assert form is not None
         weights = state.space.weights(state.W, state.T, state.ends, form.theta / state.problem.lam)
@@ -255,28 +265,36 @@ def _initial(
         counts = np.ones(len(sequences), dtype=np.int64)
     else:
         counts = _fill(risk, found, labels, weights)
-    m = sequences.labels
     # those of zero weights; sequences of weight zero are never visited
     gaps = np.where(risk.shares > 0.0, sequences.lengths, 0.0)
-    parts = np.zeros((space.width, m)), np.zeros((m, m)), np.zeros((2, m))
-    state = State(problem, space, risk, *parts, labels, weights, counts, gaps, random, _scratch(space, risk))
+    parts, difference = _zeros(space, risk), _vector(*_zeros(space, risk))
+    edges, scratch = edge_rows(sequences), _scratch(space, risk)
+    state = State(problem, space, risk, edges, *parts, labels, weights, counts, gaps, random, difference, scratch)
     if found is not None:
         _recompute(state)
     return state
 
 
+def _zeros(space: Space, risk: ChainHinge) -> tuple[Floats, Floats, Floats]:
+    """W, T and the ends of v = 0."""
+    m, matrices = risk.sequences.labels, risk.sequences.matrices
+    return np.zeros((space.width, m)), np.zeros((matrices, m, m)), np.zeros((2, m))
+
+
+def _vector(W: Array, T: Array, ends: Array) -> Vector:
+    return Vector(W, T[0], T[1:], ends[0], ends[1])
+
+
 def _scratch(space: Space, risk: ChainHinge) -> Scratch:
     m, longest = risk.sequences.labels, int(np.max(risk.sequences.lengths))
     return Scratch(
-        S=np.zeros((space.width, m)),
-        S_T=np.zeros((m, m)),
-        S_ends=np.zeros((2, m)),
         tail=space.tail,
         u=np.empty((longest, m)),
         table=np.empty((longest, m)),
         pointers=np.zeros((longest, m), dtype=np.int16),
         best=np.empty(longest, dtype=np.int16),
         heights=np.empty(_MOST_LABELLINGS),
+        pairs=np.empty((m, m)),
     )
 
 
@@ -303,6 +321,6 @@ def _fill(risk: ChainHinge, found: Labellings, labels: Array, weights: Array) ->
 
 def _recompute(state: State) -> None:
     """V from the labellings."""
-    form = state.risk.decomposed_form(np.zeros(0), state.active().stored())
+    form = state.risk.decomposed_form(np.zeros(0), state.stored())
     assert form is not None
     state.W[...], state.T[...], state.ends[0], state.ends[1] = state.space.parts(form.theta / state.problem.lam)
