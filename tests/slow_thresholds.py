@@ -1,6 +1,7 @@
 """Thresholds by trying all of them: slow and right."""
 
 import numpy as np
+from scipy.optimize import minimize
 
 
 def slow_cut(scores, risk):
@@ -20,22 +21,42 @@ def slow_loss(risk, fn, fp):
     return np.inf if value == -np.inf else value
 
 
-def slow_held_out_losses(scores, risk):
-    """For each number of predicted positives that a threshold can have, the mean loss of those nearby.
+def slow_calibration(scores, positive):
+    """The probabilities of Platt's targets with a quadratic function of the score, by a general minimizer."""
+    u = (scores - np.mean(scores)) / (np.std(scores) or 1.0)
+    n_pos = np.sum(positive)
+    targets = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (len(scores) - n_pos + 2))
 
-    Nearby are numbers that differ by at most the number of true positives to the power 2/3, rounded.
+    def loss(a):
+        logits = a[0] + a[1] * u + a[2] * u**2
+        return np.sum(np.logaddexp(0.0, logits) - targets * logits) + 0.5e-6 * a @ a
+
+    a = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}).x
+    return 1 / (1 + np.exp(-(a[0] + a[1] * u + a[2] * u**2)))
+
+
+def slow_held_out_losses(scores, risk, probabilities):
+    """For each number of predicted positives that a threshold can have, the loss of the expected errors.
+
+    The probabilities are scaled to the number of positives; between whole numbers of true positives a loss is linear.
     """
-    losses, hits = {}, {}
+    n_pos, n_neg = np.sum(risk.labels > 0), np.sum(risk.labels < 0)
+    losses = {}
     for t in [*scores, -np.inf]:
         above = scores > t
-        fn, fp = np.sum(~above & (risk.labels > 0)), np.sum(above & (risk.labels < 0))
-        losses[int(np.sum(above))] = slow_loss(risk, fn, fp)
-        hits[int(np.sum(above))] = np.sum(above & (risk.labels > 0))
+        m = int(np.sum(above))
+        tp = np.sum(probabilities[above]) * n_pos / np.sum(probabilities)
+        if risk.name in ("accuracy", "roc_auc"):
+            # these are linear in the weights of the errors
+            losses[m] = slow_loss(risk, n_pos - tp, m - tp)
+            continue
+        tp = min(max(tp, 0, m - n_neg), m, n_pos)
+        low = int(np.floor(tp + 1e-12))
+        if abs(tp - low) < 1e-12:
+            losses[m] = slow_loss(risk, n_pos - low, m - low)
+        else:
+            ends = [slow_loss(risk, n_pos - count, m - count) for count in (low, low + 1)]
+            losses[m] = (1 - tp + low) * ends[0] + (tp - low) * ends[1]
     if not np.any(np.isfinite(list(losses.values()))):
-        losses = {count: abs(count - np.sum(risk.labels > 0)) for count in losses}
-    found = {}
-    for count, loss in losses.items():
-        reach = round(hits[count] ** (2 / 3))
-        near = [other for k, other in losses.items() if abs(k - count) <= reach and np.isfinite(other)]
-        found[count] = np.mean(near) if np.isfinite(loss) else np.inf
-    return found
+        losses = {count: abs(count - n_pos) for count in losses}
+    return losses

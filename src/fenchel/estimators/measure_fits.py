@@ -21,7 +21,7 @@ from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.measure_choice import MeasureChoice
-from fenchel.estimators.measure_folds import Column, MeasureFolds
+from fenchel.estimators.measure_folds import Column, MeasureFolds, below_others
 from fenchel.estimators.plug_in import COST_EXPONENTS, PlugIn, chosen_cost, cost_weights, positive_weight
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import UNPROVED, Cut, with_thresholds
@@ -33,9 +33,6 @@ from fenchel.solvers.base import Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
 from fenchel.validation import check_choice
-
-#: held-out score of an example whose fold has no model because no positive remains
-_NOT_PREDICTED = -1e3
 
 
 class MeasureFits(MeasureFolds):
@@ -188,10 +185,11 @@ class MeasureFits(MeasureFolds):
             partial(self._cost_fold, task, train, columns[at], e) for at, train, _, e in cases
         ]
         solutions = self.solve_all(problems, [None] * len(problems), deadline, stop, kept=0) if problems else []
-        held_out = np.full((len(COST_EXPONENTS), task.design.shape[0], len(columns)), _NOT_PREDICTED)
+        held_out = np.full((len(COST_EXPONENTS), task.design.shape[0], len(columns)), np.nan)
         for (at, _, test, e), solution in zip(cases, solutions, strict=True):
             scores = as_design(task.X[test]).scores(solution.model.weights) + np.asarray(solution.model.intercept)
             held_out[COST_EXPONENTS.index(e), test, at] = scores
+        held_out = below_others(held_out)
         weights, thresholds, losses = np.full((3, len(columns)), np.nan)
         for places in self._groups(task):
             group = [columns[at] for at in places]

@@ -139,8 +139,7 @@ class MeasureFolds(BaseLinearClassifier):
             weights = np.atleast_2d(solution.model.weights)
             own = slice(None) if len(weights) == width else slice(at, at + 1)
             scores[test, own] = as_design(task.X[test]).scores(weights)
-        # below all others: the fold of a rare label that has no model
-        return np.where(np.isnan(scores), np.nanmin(scores, initial=0.0) - 1.0, scores)
+        return below_others(scores)
 
     def _choice_of_fold(self, task: Task, fold: Task) -> MeasureChoice:
         """The measure for the training part of a fold."""
@@ -195,6 +194,11 @@ class MeasureFolds(BaseLinearClassifier):
             scores[:, held] = self._held_out(task, solutions)[:, held]
         cuts = np.array([cut.threshold for cut in self._cuts(task, scores, held)])
         return np.where(np.isnan(known), cuts, known)
+
+
+def below_others(scores: Floats) -> Floats:
+    """Held-out scores, and below all of them those of a rare label whose fold has no model (NaN)."""
+    return np.where(np.isnan(scores), np.nanmin(scores, initial=0.0) - 1.0, scores)
 
 
 def _has_both(signs: Array) -> bool:

@@ -97,8 +97,8 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         The loss of the plug-in.
     threshold : {"auto", "train", "cv"}, default="auto"
         Whether the threshold is chosen on the training scores or on the scores of held-out folds, where each threshold
-        has the mean loss of its neighbours; "auto" uses the training scores for the bound (folds for measures that do
-        not allow every labelling, as "prbep") and folds for plug-ins.  For ROC AUC it
+        has the errors that a logistic curve of these scores expects; "auto" uses the training scores for the bound
+        (folds for measures that do not allow every labelling, as "prbep") and folds for plug-ins.  For ROC AUC it
         maximizes the true positive rate minus the false positive rate; for "precision_at_k" the precision among
         thresholds that mark at least k examples; for "recall_at_k" the recall among those that mark at most k.  Ties
         are resolved by the number of errors.

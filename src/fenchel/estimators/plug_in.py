@@ -9,7 +9,8 @@ cost-weighted classifier [2]_.  A plug-in minimizes
           a_i = \alpha\,(n_-/n_+)^e \text{ for positives},\ \alpha \text{ for negatives},\ \sum_i a_i = n
 
 whose certificate is about this objective.  The exponent e of the costs, from 0 (equal) to 1 (balanced), and the
-threshold are those with the least loss of the measure on the scores of held-out folds.
+threshold are those with the least loss of the measure on the scores of held-out folds, with the expected numbers of
+errors (:mod:`fenchel.estimators.thresholds`).
 
 .. [1] O. Koyejo, N. Natarajan, P. Ravikumar and I. Dhillon. "Consistent binary classification with generalized
        performance metrics." NIPS, 2014.

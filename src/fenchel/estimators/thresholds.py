@@ -11,7 +11,8 @@ lowest best cuts are in order, and together they are the best of all.
 
 The best cut of held-out scores follows their noise: the minimizer of an empirical curve of p observations is off by the
 order of :math:`p^{-1/3}` of its scale (cube root asymptotics: J. Kim and D. Pollard, Annals of Statistics 18, 1990).
-So for these scores a cut with p positives above it has the mean loss of the cuts at most :math:`p^{2/3}` examples away.
+So for these scores a cut has the loss of the expected counts: the positives above it are counted with the probabilities
+of a smooth curve of the score (:mod:`fenchel.estimators.calibration`), whose minimizer is off by :math:`p^{-1/2}`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.estimators.calibration import Calibration
 from fenchel.risks import Risk
 from fenchel.solving.solution import Solution
 
@@ -51,18 +53,15 @@ def best_threshold(scores: Array, risk: Any) -> float:
 
 
 def best_cut(scores: Array, risk: Any, *, held_out: bool = False) -> Cut:
-    """The middle of the best cut, with its loss; of held-out scores by the mean losses of neighbouring cuts.
+    """The middle of the best cut, with its loss; of held-out scores by the expected counts of their probabilities.
 
     Of equally good cuts the one with the fewest errors, then the one between the scores furthest apart.  Where the
     measure allows none of the cuts, as break-even with equal scores, the one that predicts most nearly as many
     positives as there are.
     """
-    found = cut_losses(scores, risk)
-    scores, cuts, fn, fp, losses = found.scores, found.cuts, found.fn, found.fp, found.losses
+    scores, cuts, fn, fp, losses = (_expected_losses if held_out else cut_losses)(scores, risk)
     if not np.any(np.isfinite(losses)):
         losses = np.abs(fp - fn).astype(np.float64)
-    if held_out:
-        losses = _neighbourly(losses, cuts, np.rint(found.above ** (2.0 / 3.0)))
     least = _least(losses, fn + fp)
     good = cuts[least]
     gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
@@ -71,7 +70,7 @@ def best_cut(scores: Array, risk: Any, *, held_out: bool = False) -> Cut:
 
 
 class CutLosses(NamedTuple):
-    """Every cut of some scores: the errors it makes, and the loss of the measure; infinite where it allows none."""
+    """Every cut of some scores: its errors, or those expected, and the loss of the measure, infinite if not allowed."""
 
     #: falling, of the examples with weight
     scores: Floats
@@ -79,8 +78,6 @@ class CutLosses(NamedTuple):
     cuts: NDArray[np.int64]
     fn: Array
     fp: Array
-    #: positive examples above each cut
-    above: NDArray[np.int64]
     losses: Floats
 
     def thresholds(self) -> Floats:
@@ -93,12 +90,45 @@ def cut_losses(scores: Array, risk: Any) -> CutLosses:
     if risk.contingency() is not None:
         scores, cuts, tp = _counted(scores, risk.labels > 0.0)
         fn, fp = tp[-1] - tp, cuts - tp
-        return CutLosses(scores, cuts, fn, fp, tp, _losses(risk, fn, fp))
+        return CutLosses(scores, cuts, fn, fp, _losses(risk, fn, fp))
     scores, order, cuts = _sorted(scores, risk.shares)
-    positive, amounts = risk.labels[order] > 0.0, risk.shares[order]
-    above, tp = _before(positive, cuts), _before(np.where(positive, amounts, 0.0), cuts)
-    fn, fp = np.sum(amounts[positive]) - tp, _before(np.where(positive, 0.0, amounts), cuts)
-    return CutLosses(scores, cuts, fn, fp, above, _losses(risk, fn, fp, amounts, positive))
+    return _weighted_cuts(scores, cuts, risk, risk.shares[order], risk.labels[order] > 0.0)
+
+
+def _expected_losses(scores: Array, risk: Any) -> CutLosses:
+    """The loss of the measure for every cut of held-out scores, with the expected numbers of errors.
+
+    The positives among the scores above a cut are expected by probabilities whose sum is their number; between the two
+    whole numbers next to it the loss of as many predictions is linear, so that any measure of counts has one.
+    """
+    if risk.contingency() is None:
+        falling, order, cuts = _sorted(scores, risk.shares)
+        amounts, positive = risk.shares[order], risk.labels[order] > 0.0
+        shares = Calibration.of(falling, positive, amounts).probabilities(falling)
+        return _weighted_cuts(falling, cuts, risk, amounts, positive, shares)
+    positive = risk.labels > 0.0
+    falling, cuts, counted = _counted(scores, positive)
+    own, many = int(counted[-1]), len(scores)
+    tp = _before(Calibration.of(scores, positive).probabilities(falling), cuts)
+    tp = np.clip(tp * (own / tp[-1]), np.maximum(0, cuts - (many - own)), np.minimum(cuts, own))
+    low = np.floor(tp).astype(np.int64)
+    more, part = np.minimum(low + 1, np.minimum(cuts, own)), tp - low
+    ends = [_losses(risk, own - count, cuts - count) for count in (low, more)]
+    with np.errstate(invalid="ignore"):
+        losses = np.where(part > 0.0, ends[0] + part * (ends[1] - ends[0]), ends[0])
+    return CutLosses(falling, cuts, own - tp, cuts - tp, np.where(np.isfinite(losses), losses, np.inf))
+
+
+def _weighted_cuts(
+    scores: Floats, cuts: NDArray[np.int64], risk: Any, amounts: Array, positive: Array, shares: Array | None = None
+) -> CutLosses:
+    """The cuts of a measure of weighted examples, of which these shares are expected to be positive."""
+    total = np.sum(amounts[positive])
+    own = amounts * (positive if shares is None else shares)
+    own = own if shares is None else own * (total / np.sum(own))
+    tp = _before(own, cuts)
+    fn, fp = total - tp, _before(amounts - own, cuts)
+    return CutLosses(scores, cuts, fn, fp, _losses(risk, fn, fp, amounts, positive))
 
 
 def loss_above(scores: Array, risk: Any, threshold: float) -> float:
@@ -200,14 +230,6 @@ def _least(losses: Array, errors: Array) -> NDArray[np.int64]:
     """Where the loss is least, and there the errors."""
     good = np.flatnonzero(losses <= np.min(losses) + _ROUNDING)
     return good[errors[good] <= np.min(errors[good]) + _ROUNDING]
-
-
-def _neighbourly(losses: Array, cuts: Array, reach: Array) -> Floats:
-    """The mean loss of the cuts at most ``reach`` examples away that the measure allows; others stay infinite."""
-    allowed = np.isfinite(losses)
-    first, last = np.searchsorted(cuts, cuts - reach, "left"), np.searchsorted(cuts, cuts + reach, "right")
-    totals, counts = _sums(np.where(allowed, losses, 0.0)), _sums(allowed.astype(np.int64))
-    return np.where(allowed, (totals[last] - totals[first]) / np.maximum(counts[last] - counts[first], 1), np.inf)
 
 
 def _before(amounts: Array, cuts: Array) -> Array:
