@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -13,7 +14,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from fenchel import Problem
-from fenchel.dask.cluster import DaskGroups
+from fenchel.dask.cluster import DaskGroups, restarts
 from fenchel.dask.sources import load, source_of
 from fenchel.risks import MeanRisk
 
@@ -27,6 +28,7 @@ def cluster_of(workers: int) -> Iterator[Client]:
     # a worker that is killed twice must not exhaust the tasks' allowance
     with (
         dask.config.set({"fenchel.timeout": "600 s", "distributed.comm.timeouts.connect": "600 s"}),
+        restarts,
         LocalCluster(**options) as cluster,
         Client(cluster) as connected,
     ):
@@ -59,11 +61,27 @@ def kill_a_holder(groups: DaskGroups) -> None:
     os.kill(pids[holders[0][0] if holders else next(iter(pids))], signal.SIGKILL)
 
 
-def disturbed(client: Client, at: tuple[int, ...], disturb=kill_a_holder) -> tuple[Problem, Problem, Disturbed]:
-    """A problem on workers that are disturbed, and the same in memory."""
+def kill_all(groups: DaskGroups) -> None:
+    """Kill all workers at once."""
+    for process in groups.client.run(os.getpid).values():
+        os.kill(process, signal.SIGKILL)
+
+
+def files_of(folder: Path) -> str:
+    """Write the rows as four archives; return their pattern."""
     X, y = data()
-    blocks = da.from_array(X, chunks=(70, 5))
-    loaded = load(client, source_of(blocks, y, None))
+    for k in range(4):
+        np.savez(folder / f"{k}.npz", X=X[75 * k : 75 * k + 75], y=y[75 * k : 75 * k + 75])
+    return str(folder / "?.npz")
+
+
+def disturbed(
+    client: Client, at: tuple[int, ...], disturb=kill_a_holder, files: str | None = None
+) -> tuple[Problem, Problem, Disturbed]:
+    """A problem on workers that are disturbed, of an array or of ``files_of``, and the same in memory."""
+    X, y = data()
+    source = source_of(da.from_array(X, chunks=(70, 5)), y, None) if files is None else source_of(files, None, None)
+    loaded = load(client, source)
     groups = loaded.design.groups
     mortal = Disturbed(client, groups.futures, groups.names)
     mortal.at, mortal.disturb = at, disturb

@@ -13,7 +13,7 @@ from fenchel import FenchelError, LinearClassifier, MeasureClassifier, Problem, 
 from fenchel.certificate import Certificate
 from fenchel.designs import ComputedDesign, as_design
 from fenchel.features import HashedTextFeatures, KmerFeatures, PolynomialFeatures
-from fenchel.risks import MeanRisk
+from fenchel.risks import MeanRisk, Multinomial
 from fenchel.solvers.threads import GeneratedDesign, in_parts
 from slow_features import kmer_matrix, polynomial_matrix
 
@@ -97,6 +97,7 @@ def test_products_and_norms_are_those_of_the_matrix(name, block):
     np.testing.assert_allclose(design.scores(w), matrix @ w.T, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(design.adjoint(theta[:, 0]), matrix.T @ theta[:, 0], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(design.adjoint(theta), theta.T @ matrix, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.column_squares(theta[:, 0] ** 2), theta[:, 0] ** 2 @ matrix**2, atol=1e-12)
     np.testing.assert_allclose(design.squared_row_norms, (matrix**2).sum(axis=1), rtol=1e-12)
     assert np.all(design.row_magnitudes >= np.linalg.norm(matrix, axis=1) * (1.0 - 1e-12))
     assert design.largest_row_norm >= np.max(np.linalg.norm(matrix, axis=1)) * (1.0 - 1e-12)
@@ -174,6 +175,46 @@ def test_a_fit_and_its_certificate_are_those_of_the_matrix():
     same_proof(*theirs)
     rigorous = [certify(problem, found[0].model, found[0].witness, rigorous=True) for problem in problems]
     same_proof(*rigorous)
+
+
+WIDE = {
+    "strings": (KmerFeatures(k=13, shortest=9, positions=3, hash_bits=24), STRINGS),
+    "texts": (HashedTextFeatures(2**24, analyzer="char", ngram_range=(1, 3)), TEXTS),
+    "strings, exact": (KmerFeatures(k=12, shortest=12), STRINGS),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("name", WIDE)
+def test_weights_over_16_million_features_and_their_certificate_are_those_of_the_matrix(name, loss):
+    features, raw = WIDE[name]
+    design = features.design(raw)
+    assert design.shape[1] >= 2**24
+    matrix = design.sparse()
+    labels = np.where(np.arange(len(raw)) % 3 == 0, 1.0, -1.0)
+    # the columns that occur, of which there are few, in a matrix of their own
+    columns = np.unique(matrix.indices)
+    narrow = matrix[:, columns].toarray()
+    assert narrow.shape[1] > 20
+    problems = [Problem(X, MeanRisk(loss, labels), 1e-2) for X in (design, matrix)]
+    found = [solve(problem, "dual_coordinate", tol=1e-8, seed=0) for problem in problems]
+    assert all(solution.certificate.relative_gap <= 1e-8 for solution in found)
+    np.testing.assert_allclose(found[0].model.weights[columns], found[1].model.weights[columns], atol=1e-3)
+    # the weights of the other columns are zero
+    assert np.count_nonzero(found[0].model.weights) <= len(columns)
+    same_proof(*(certify(problem, found[0].model, found[0].witness) for problem in problems))
+    small = solve(Problem(narrow, MeanRisk(loss, labels), 1e-2), "dual_coordinate", tol=1e-8, seed=0).certificate
+    assert small.dual <= found[0].certificate.primal + 1e-12
+    assert found[0].certificate.dual <= small.primal + 1e-12
+
+
+def test_the_elastic_net_of_several_classes_needs_no_columns():
+    design, matrix = CASES["lengths"]
+    risk = Multinomial(np.arange(len(matrix)) % 3)
+    found = [solve(Problem(X, risk, 1e-2, "elastic_net", intercept=True), tol=1e-6) for X in (design, matrix)]
+    assert all(solution.certificate.relative_gap <= 1e-6 for solution in found)
+    assert math.isclose(found[0].certificate.primal, found[1].certificate.primal, rel_tol=2e-6)
 
 
 @pytest.mark.thorough

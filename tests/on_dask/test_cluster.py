@@ -23,7 +23,9 @@ import dask.array as da
 
 from fenchel import FenchelError
 from fenchel.dask import CoCoA, LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.dask.blocks import shard_of_files
 from fenchel.dask.cluster import connected
+from fenchel.dask.sources import load, source_of
 from fenchel.features import PolynomialFeatures
 
 # closing a cluster closes sockets and event loops in other threads
@@ -85,6 +87,39 @@ def test_estimators_agree_with_those_in_memory(client, kind, parameters, tmp_pat
 
 
 @pytest.mark.thorough
+def test_more_groups_than_workers(client):
+    """Seven uneven groups on two workers, by the method of each kind of loss and of measures."""
+    X, y = data()
+    lazy = da.from_array(X, chunks=((7, 60, 1, 32) * 3, (5,)))
+    fits = [(LinearClassifier, {"loss": loss}) for loss in ("logistic", "hinge")]
+    fits += [(LinearClassifier, {"loss": "hinge", "solver": "cocoa"}), (MeasureClassifier, {"measure": "roc_auc"})]
+    with dask.config.set({"fenchel.groups": 7}):
+        loaded = load(client, source_of(lazy, y, None))
+        assert len({one.rows for one in loaded.design.facts}) > 1
+        assert len(loaded.design.facts) == 7
+        for kind, parameters in fits:
+            model = kind(C=0.1, **parameters).fit(lazy, y)
+            expected = getattr(fenchel, kind.__name__)(C=0.1, **{**parameters, "solver": "auto", "tol": 1e-6}).fit(X, y)
+            assert model.converged_
+            assert model.certificate_.dual <= expected.certificate_.primal + 1e-12
+            assert expected.certificate_.dual <= model.certificate_.primal + 1e-12
+
+
+@pytest.mark.thorough
+def test_the_elastic_net_of_several_classes(client):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 4))
+    y = np.argmax(X[:, :3] + 0.3 * rng.standard_normal((200, 3)), axis=1)
+    model = LinearClassifier("logistic", l1_ratio=0.5, multi_class="multinomial").fit(
+        da.from_array(X, chunks=(50, 4)), y
+    )
+    assert model.solver_ == "proximal_gradient"
+    expected = fenchel.LinearClassifier("logistic", l1_ratio=0.5, multi_class="multinomial", tol=1e-6).fit(X, y)
+    assert model.certificate_.dual <= expected.certificate_.primal + 1e-12
+    assert expected.certificate_.dual <= model.certificate_.primal + 1e-12
+
+
+@pytest.mark.thorough
 def test_classes_words_and_probabilities(client):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((200, 4))
@@ -100,6 +135,54 @@ def test_classes_words_and_probabilities(client):
         assert_array_equal(model.predict(da.from_array(X, chunks=(60, 2))).compute(), model.to_local().predict(X))
     model = LinearClassifier("logistic").fit(da.from_array(X, chunks=(50, 4)), y)
     assert_allclose(model.predict_proba(da.from_array(X, chunks=(60, 4))).compute(), model.predict_proba(X))
+
+
+def test_tables_have_columns_of_weights(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = data(30)
+    weights = 1.0 + np.arange(30) % 4
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.insert(2, "w", weights)
+    frame["label"] = y
+    frame.to_csv(tmp_path / "0.csv", index=False)
+    frame.to_parquet(tmp_path / "0.parquet")
+    for name in ("0.csv", "0.parquet"):
+        source = source_of(str(tmp_path / name), "label", "w")
+        shard = shard_of_files(source.names, source.columns, None)
+        assert_array_equal(shard.design.sparse().toarray(), X)
+        assert_array_equal(shard.weights, weights)
+        assert_array_equal(shard.labels, y)
+        assert shard.names == {tuple("abcde")}
+        with pytest.raises(FenchelError, match=r"has no column of numbers 'none'; pass the name"):
+            shard_of_files(source.names, source.columns._replace(weight="none"), None)
+
+
+def test_the_name_of_a_column_of_weights_is_for_tables(tmp_path):
+    np.savez(tmp_path / "0.npz", X=np.eye(2), y=[0, 1])
+    for X, y in ((str(tmp_path / "?.npz"), None), (da.zeros((4, 2)), [0, 1, 0, 1])):
+        with pytest.raises(FenchelError, match="sample_weight='w': the name of a column is for tables in files"):
+            LinearClassifier("logistic").fit(X, y, sample_weight="w")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_weights_of_files_are_those_of_the_rows(client, tmp_path, suffix):
+    pd = pytest.importorskip("pandas")
+    X, y = data(90)
+    weights = 1.0 + np.arange(90) % 4
+    for k in range(3):
+        part = slice(30 * k, 30 * k + 30)
+        frame = pd.DataFrame(X[part], columns=list("abcde")).assign(w=weights[part], label=y[part])
+        if suffix == "npz":
+            np.savez(tmp_path / f"{k}.npz", X=X[part], y=y[part], sample_weight=weights[part])
+        else:
+            write = frame.to_csv if suffix == "csv" else frame.to_parquet
+            write(tmp_path / f"{k}.{suffix}", index=False)
+    named = (None, None) if suffix == "npz" else ("label", "w")
+    model = LinearClassifier("logistic", tol=1e-9).fit(str(tmp_path / f"?.{suffix}"), *named)
+    expected = fenchel.LinearClassifier("logistic", tol=1e-9).fit(X, y, weights)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+    assert_allclose(model.certificate_.primal, expected.certificate_.primal, rtol=1e-8)
 
 
 @pytest.mark.thorough
@@ -167,6 +250,27 @@ def test_a_cluster_is_started_and_closed_without_one():
     with dask.config.set({"fenchel.timeout": "600 s"}):
         model = LinearClassifier("logistic", n_jobs=1).fit(da.from_array(X, chunks=(20, 5)), y)
     assert model.converged_
+
+
+@pytest.mark.thorough
+def test_a_fit_says_what_it_does_before_the_first_certificate(client, caplog):
+    X, y = data(60)
+    lazy = da.from_array(X, chunks=(20, 5))
+
+    def said(verbose):
+        caplog.clear()
+        LinearClassifier("logistic", verbose=verbose).fit(lazy, y)
+        # Dask has messages of its own
+        return [record.getMessage() for record in caplog.records if record.name == "fenchel"]
+
+    assert not said(0)
+    messages = said(1)
+    assert messages[:3] == [
+        "LinearClassifier: connecting to the Dask cluster, or starting one on this machine",
+        "LinearClassifier: loading 3 partitions or files on 2 workers",
+        "LinearClassifier: 60 rows of 5 features in 2 groups are loaded",
+    ]
+    assert any("gap" in message for message in messages[3:])
 
 
 @pytest.mark.thorough

@@ -37,29 +37,56 @@ def block(X: Any, y: Any = None, weights: Any = None) -> Block:
     return Block(X if sp.issparse(X) else np.asarray(X), labels, own)
 
 
-def file_block(path: str, label: str | None, zero_based: bool | None) -> Block:
+class Columns(NamedTuple):
+    """The columns of tables that are no features, by name."""
+
+    label: str | None = None
+    weight: str | None = None
+
+
+NO_COLUMNS = Columns()
+
+
+def file_block(path: str, columns: Columns, zero_based: bool | None) -> Block:
     """Read a file."""
     suffix = bare_name(Path(path)).suffix.lower()
     if suffix in PARQUET:
-        return _parquet(path, label)
+        return _parquet(path, columns)
     if suffix in NPZ:
         return _archive(path)
     # imported here: it loads the compiler
     from fenchel.io.readers import Layout, read
 
-    table = read(Path(path), Layout(label=label, zero_based=zero_based))
+    table = read(Path(path), Layout(label=columns.label, zero_based=zero_based))
     names = None if table.names is None else tuple(table.names)
-    return Block(table.X, table.y, table.sample_weight, None if suffix in CSV else table.zero_based, names)
+    found = Block(table.X, table.y, table.sample_weight, None if suffix in CSV else table.zero_based, names)
+    return found if columns.weight is None else _with_weights(found, columns.weight, path)
 
 
-def _parquet(path: str, label: str | None) -> Block:
+def _parquet(path: str, columns: Columns) -> Block:
     import pyarrow.parquet as pq
 
     frame = pq.read_table(path).to_pandas()
-    if label not in frame.columns:
-        raise FenchelError(f"{path}: has no column {label!r}; pass the name of the column of labels as y")
-    features = frame.drop(columns=label)
-    return Block(features.to_numpy(), frame[label].to_numpy(), names=tuple(map(str, features.columns)))
+    if columns.label not in frame.columns:
+        raise FenchelError(f"{path}: has no column {columns.label!r}; pass the name of the column of labels as y")
+    features = frame.drop(columns=columns.label)
+    found = Block(features.to_numpy(), frame[columns.label].to_numpy(), names=tuple(map(str, features.columns)))
+    return found if columns.weight is None else _with_weights(found, columns.weight, path)
+
+
+def _with_weights(found: Block, weight: str, path: str) -> Block:
+    """Return the rows of a table without its column of weights, which become those of the rows."""
+    names = found.names or ()
+    if weight not in names:
+        raise FenchelError(
+            f"{path}: has no column of numbers {weight!r}; pass the name of the column of weights as sample_weight, or "
+            "an array"
+        )
+    place = names.index(weight)
+    kept = np.delete(np.arange(len(names)), place)
+    column = found.X[:, [place]]
+    weights = np.ravel(column.toarray() if sp.issparse(column) else column)
+    return found._replace(X=found.X[:, kept], weights=weights, names=tuple(names[k] for k in kept))
 
 
 def _archive(path: str) -> Block:
@@ -96,9 +123,9 @@ def shard_of(blocks: Sequence[Block], names: Sequence[str]) -> Shard:
     return Shard(design, *given, numbering, columns, checksums)
 
 
-def shard_of_files(names: Sequence[str], label: str | None, zero_based: bool | None) -> Shard:
+def shard_of_files(names: Sequence[str], columns: Columns, zero_based: bool | None) -> Shard:
     """Return the group of some files."""
-    return shard_of([file_block(name, label, zero_based) for name in names], names)
+    return shard_of([file_block(name, columns, zero_based) for name in names], names)
 
 
 def widened(shard: Shard, features: int) -> Shard:

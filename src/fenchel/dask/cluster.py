@@ -18,6 +18,7 @@ fenchel.groups      None           groups of partitions; None is one for each th
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -54,12 +55,43 @@ _KEEP_MEMORY = {
     f"distributed.nanny.pre-spawn-environ.MALLOC_{name}_THRESHOLD_": size
     for name, size in (("TRIM", 1 << 27), ("MMAP", 1 << 25))
 }
+#: how long Dask waits for a local worker that died before it closes the process that starts it again; and the seconds
+#: that fits need.  Dask's own 15 s are less than a start takes beside other work, and the cluster would stay empty
+_LOST_WORKER, _RESTART_SECONDS = "distributed.deploy.lost-worker-timeout", 600.0
 #: arguments of one call of ``map`` travel in its graph, whatever their size
 _NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
 
 
 class LostDataError(FenchelError):
     """Data that no worker holds any more, and that can't be loaded again."""
+
+
+class _Restarts:
+    """Time for workers to start again while a fit runs, with as many ``with`` blocks at once as there are threads.
+
+    Dask reads its setting when a worker is lost.  The configuration is that of the process: of fits in several threads
+    the first one sets it and the last one restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._fits, self._before = threading.Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._fits += 1
+            if self._fits == 1:
+                self._before = dask.config.get(_LOST_WORKER)
+                dask.config.set({_LOST_WORKER: max(float(parse_timedelta(self._before)), _RESTART_SECONDS)})
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._fits -= 1
+            if not self._fits:
+                dask.config.set({_LOST_WORKER: self._before})
+
+
+#: for all fits of this process
+restarts = _Restarts()
 
 
 @contextmanager
@@ -73,12 +105,13 @@ def connected(workers: int | None) -> Iterator[Client]:
     except ValueError:
         present = None
     if present is not None:
-        yield present
+        with restarts:
+            yield present
         return
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with dask.config.set(_KEEP_MEMORY):
         cluster = LocalCluster(**options)
-    with cluster, Client(cluster, set_as_default=False) as client:
+    with restarts, cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 

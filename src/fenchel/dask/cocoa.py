@@ -17,8 +17,9 @@ distributed primal-dual optimization, ICML 2015), eq. (9).  The changes are adde
   same rule for threads).  The driver needs d numbers of each group for it, and no terms of the n examples.
 
 An unregularized intercept is handled as in ``solvers.dual_coordinate``: rows centred on their mean m, a constant
-feature B, and a multiplier s that moves after each round.  The dual variables are on the driver, which sends each group
-its own: what a worker holds can be loaded again at any time.
+feature B, and a multiplier s that moves after each round.  The dual variables stay on the worker of their group
+(``resident``): a round moves d numbers each way, and they are gathered for certificates.  When a worker dies, rounds go
+on from those that were gathered last.
 
 ===================  =====================================================================
 symbol               here
@@ -62,8 +63,8 @@ class CoCoA(Solver):
     """CoCoA+ for means of losses whose rows lie on workers: few exchanges, each after epochs of local work.
 
     For the hinge and other losses with an exact dual step, the joint hinges of several classes (Weston-Watkins,
-    Crammer-Singer), and ridge (L2).  Each round sends v and the dual variables of each group to the workers, which run
-    epochs of dual (block) coordinate descent on their own rows.
+    Crammer-Singer), and ridge (L2).  Each round sends v to the workers, which run epochs of dual (block) coordinate
+    descent on their own rows and keep their dual variables.
 
     Parameters
     ----------

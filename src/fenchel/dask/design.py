@@ -84,6 +84,9 @@ class ShardedDesign(Design):
     def adjoint(self, theta: Array) -> Floats:
         return self.ordered_sum(self.groups.map(on_shard.adjoint, self.split(theta)))
 
+    def column_squares(self, shares: Array) -> Floats:
+        return self.ordered_sum(self.groups.map(on_shard.column_squares, self.split(shares)))
+
     def split(self, values: Array) -> list[Array]:
         """The entries of each group."""
         return [np.ascontiguousarray(values[span]) for span in self.spans]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import dask
@@ -20,6 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Problem
+from fenchel.progress import report_stage
 from fenchel.solvers import Solver
 from fenchel.validation import processors
 
@@ -54,8 +56,9 @@ class OnWorkers:
         y : array-like, dask collection, list of Delayed, str or None, default=None
             The labels or targets: on the driver, or in as many partitions as X has; the name of the column of labels
             for tables; None for files that hold them.
-        sample_weight : array-like, dask collection or list of Delayed, default=None
-            Weights of the examples, likewise.
+        sample_weight : array-like, dask collection, list of Delayed or str, default=None
+            Weights of the examples, likewise: arrays or partitions, or the name of the column of weights for tables in
+            files.
 
         Returns
         -------
@@ -67,8 +70,14 @@ class OnWorkers:
             raise FenchelError("features are computed in memory: compute them in the partitions of X, and omit them")
         source = source_of(X, y, sample_weight)
         workers = None if self.n_jobs is None else processors(self.n_jobs)
+        say = partial(report_stage, type(self).__name__, verbose=self.verbose)
+        say("connecting to the Dask cluster, or starting one on this machine")
         with connected(workers) as client:
-            return self._fit_loaded(load(client, source))
+            say(f"loading {len(source.names)} partitions or files on {len(client.nthreads())} workers")
+            loaded = load(client, source)
+            rows, features = loaded.design.shape
+            say(f"{rows:,} rows of {features:,} features in {len(loaded.design.facts)} groups are loaded")
+            return self._fit_loaded(loaded)
 
     def _fit_loaded(self: Any, data: Loaded) -> Any:
         self._features = data.features

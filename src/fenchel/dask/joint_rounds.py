@@ -19,7 +19,6 @@ from fenchel.solvers.warm_start import first_dual
 class JointRounds(Rounds):
     """A block of dual variables for each example, (n, k)."""
 
-    alpha: Floats
     #: X^T theta / lam, (d, k)
     v: Floats
     #: S and the proximal centre of the intercepts of centred rows, (k,)
@@ -45,26 +44,20 @@ class JointRounds(Rounds):
         return cls(**begin._asdict(), held=held, alpha=alpha, v=v, total=total, centre=np.array(centre))
 
     @property
-    def theta(self) -> Floats:
-        """The dual variables, as a witness has them."""
-        return self.problem.risk.shares[:, None] * self.alpha
-
-    @property
     def _weights(self) -> Floats:
         """v - m S^T, (d, k)."""
         return self.v - np.multiply.outer(self.mean, self.total) if len(self.mean) else self.v
 
-    def refresh(self) -> None:
-        theta = self.theta
-        self.v = np.ascontiguousarray(self.design.adjoint(theta).T) / self.problem.lam
-        self.total = np.sum(theta, axis=0) / self.problem.lam
+    def add_up(self, x_theta: Floats, total: Floats) -> None:
+        self.v = np.ascontiguousarray(x_theta.T) / self.problem.lam
+        self.total = total / self.problem.lam
 
-    def epochs(self, share: float, sigma: float) -> list[MovedBlocks]:
+    def epochs(self, share: float, sigma: float) -> list[MovedBlocks | None]:
         free = len(self.mean) > 0
         return self.design.groups.map(
             local_block_epochs,
             self.held,
-            self.design.split(self.alpha),
+            self.turns,
             self.seeds,
             v=self.v,
             total=self.total,
@@ -75,6 +68,7 @@ class JointRounds(Rounds):
             sigma=sigma,
             lam=self.problem.lam,
             epochs=share,
+            returns=self.travels,
         )
 
     def square(self, moved: Sequence[MovedBlocks]) -> float:
@@ -85,8 +79,6 @@ class JointRounds(Rounds):
         return float(np.vdot(v, v)) + self.constant * float(total @ total)
 
     def add(self, moved: Sequence[MovedBlocks], gamma: float) -> bool:
-        alpha = np.concatenate([one.alpha for one in moved])
-        self.alpha = alpha if gamma == 1.0 else self.alpha + gamma * (alpha - self.alpha)
         self.v = self.v + gamma * self.design.ordered_sum([one.v for one in moved])
         self.total = self.total + gamma * self.design.ordered_sum([one.total for one in moved])
         if not len(self.mean):
@@ -96,8 +88,10 @@ class JointRounds(Rounds):
         return not np.array_equal(self.centre, before)
 
     def propose(self) -> tuple[Model, Witness]:
-        problem, weights = self.problem, np.ascontiguousarray(self._weights.T)
+        # first: where dual variables are lost, v follows those that are left
+        problem, theta = self.problem, self.theta
+        weights = np.ascontiguousarray(self._weights.T)
         if not problem.intercept:
-            return Model(weights, problem.no_intercept()), Witness(self.theta)
+            return Model(weights, problem.no_intercept()), Witness(theta)
         intercept = self.centre + self.constant * self.total - weights @ self.mean
-        return Model(weights, intercept - np.mean(intercept)), Witness(self.theta)
+        return Model(weights, intercept - np.mean(intercept)), Witness(theta)

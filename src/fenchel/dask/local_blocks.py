@@ -13,6 +13,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.compile.lanes import padded
 from fenchel.dask.local_epochs import descend, row_geometry
+from fenchel.dask.resident import Resident, Turn
 from fenchel.dask.shard import Shard
 from fenchel.risks.multiclass.base import MulticlassRisk
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, Blocks, ClassLists, run_epoch
@@ -35,8 +36,6 @@ class BlockCoordinates(NamedTuple):
 class MovedBlocks(NamedTuple):
     """What the local epochs of a group changed."""
 
-    #: (n, k)
-    alpha: Floats
     #: the change of X^T theta / lam, (d, k)
     v: Floats
     #: the change of sum theta / lam, (k,)
@@ -44,11 +43,13 @@ class MovedBlocks(NamedTuple):
     #: sum of the Fenchel-Young gaps of its examples, each at the time of its last turn
     gap: float
     changes: int
+    #: the dual variables, (n, k), if they were asked for
+    alpha: Floats | None = None
 
 
 def block_coordinates(
     shard: Shard, part: MulticlassRisk, *, mean: Array, lam: float, constant: float
-) -> BlockCoordinates:
+) -> Resident[BlockCoordinates]:
     """Return the curvatures of a group; ``mean`` is empty without intercepts."""
     norms, projection = row_geometry(shard, mean)
     table = np.zeros((part.examples, 3))
@@ -59,13 +60,13 @@ def block_coordinates(
     bounds = np.zeros((part.outputs, padded(part.outputs)))
     # with a bound on the sum no bounds on its terms are needed
     bounds[:, : part.outputs] = part.costs if box else np.where(np.eye(part.outputs) > 0, 0.0, np.inf)
-    return BlockCoordinates(part.classes, part.shares, table, bounds, np.inf if box else 1.0)
+    return Resident(BlockCoordinates(part.classes, part.shares, table, bounds, np.inf if box else 1.0))
 
 
 def local_block_epochs(
     shard: Shard,
-    own: BlockCoordinates,
-    alpha: Array,
+    resident: Resident[BlockCoordinates],
+    turn: Turn,
     seed: int,
     *,
     v: Array,
@@ -77,8 +78,15 @@ def local_block_epochs(
     sigma: float,
     lam: float,
     epochs: float,
-) -> MovedBlocks:
-    """Descend on the dual blocks of a group; ``total`` is S, ``intercept`` b, ``offset`` m.v and ``square`` |m|^2."""
+    returns: bool,
+) -> MovedBlocks | None:
+    """Descend on the dual blocks of a group; ``total`` is S, ``intercept`` b, ``offset`` m.v and ``square`` |m|^2.
+
+    None if the worker does not have the dual variables; the new ones are returned if ``returns``.
+    """
+    alpha, own = resident.begin(turn), resident.kept
+    if alpha is None:
+        return None
     (rows, count), width = alpha.shape, own.bounds.shape[1]
     blocks = Blocks(
         np.zeros((rows, width)), np.zeros((len(v), width)), own.classes, own.table, own.bounds, own.sum_bound
@@ -100,4 +108,6 @@ def local_block_epochs(
         active_set, seed, epochs, lambda part: run_epoch(*fixed, lists, False, part._replace(sigma=sigma)), lam
     )
     moved = (blocks.v[:, :count] - v) / sigma, (state[SUM, :count] - total) / sigma
-    return MovedBlocks(blocks.alpha[:, :count].copy(), *moved, gap, changes)
+    after = blocks.alpha[:, :count].copy()
+    resident.end(turn, alpha, after)
+    return MovedBlocks(*moved, gap, changes, after if returns else None)

@@ -17,6 +17,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part
 from fenchel.compile.primitives.row_norms import squared_norms
+from fenchel.dask.resident import Resident, Turn
 from fenchel.dask.shard import Shard
 from fenchel.losses import Loss
 from fenchel.regularizers import L2
@@ -41,7 +42,6 @@ class Coordinates(NamedTuple):
 class Moved(NamedTuple):
     """What the local epochs of a group changed."""
 
-    alpha: Floats
     #: the change of X^T theta / lam
     v: Floats
     #: the change of sum theta / lam
@@ -49,6 +49,8 @@ class Moved(NamedTuple):
     #: sum of the Fenchel-Young gaps of its examples, each at the time of its last turn
     gap: float
     changes: int
+    #: the dual variables, if they were asked for
+    alpha: Floats | None = None
 
 
 def row_geometry(shard: Shard, mean: Array) -> tuple[Floats, Floats]:
@@ -64,9 +66,9 @@ def row_geometry(shard: Shard, mean: Array) -> tuple[Floats, Floats]:
     return squared_distances(norms + float(mean @ mean), projection), projection
 
 
-def coordinates(shard: Shard, labels: Array, shares: Array, loss: Loss, mean: Array) -> Coordinates:
+def coordinates(shard: Shard, labels: Array, shares: Array, loss: Loss, mean: Array) -> Resident[Coordinates]:
     """Return the curvatures of a group; ``mean`` is empty without an intercept."""
-    return Coordinates(loss, labels, shares, *row_geometry(shard, mean))
+    return Resident(Coordinates(loss, labels, shares, *row_geometry(shard, mean)))
 
 
 def descend(
@@ -93,8 +95,8 @@ def descend(
 
 def local_epochs(
     shard: Shard,
-    own: Coordinates,
-    alpha: Array,
+    resident: Resident[Coordinates],
+    turn: Turn,
     seed: int,
     *,
     v: Array,
@@ -104,8 +106,15 @@ def local_epochs(
     sigma: float,
     lam: float,
     epochs: float,
-) -> Moved:
-    """Descend on the dual variables of a group; ``state`` holds S, m.v and s, ``spread`` is |m|^2 + B^2."""
+    returns: bool,
+) -> Moved | None:
+    """Descend on the dual variables of a group; ``state`` holds S, m.v and s, ``spread`` is |m|^2 + B^2.
+
+    None if the worker does not have the dual variables; the new ones are returned if ``returns``.
+    """
+    alpha, own = resident.begin(turn), resident.kept
+    if alpha is None:
+        return None
     rows, loss, regularizer = shard.design.rows(), own.loss.compiled(), L2().compiled()
     table = np.empty((len(alpha), 4))
     table[:, LABEL], table[:, ALPHA], table[:, SCALE] = own.labels, alpha, (sigma / lam) * own.shares
@@ -120,4 +129,6 @@ def local_epochs(
         lam / sigma,
     )
     total = float(local.state[0] - state[0]) / sigma
-    return Moved(table[:, ALPHA].copy(), (moved - v) / sigma, total, gap, changes)
+    after = table[:, ALPHA].copy()
+    resident.end(turn, alpha, after)
+    return Moved((moved - v) / sigma, total, gap, changes, after if returns else None)

@@ -1,4 +1,7 @@
-"""Rounds of CoCoA+ (``cocoa``): their state on the driver, with one dual variable for each example, and their sums."""
+"""Rounds of CoCoA+ (``cocoa``): their state on the driver, and their sums, with one dual variable for each example.
+
+The dual variables stay beside their groups (``resident``) and are gathered for certificates.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.dask.design import ShardedDesign, sharded
 from fenchel.dask.local_epochs import Moved, coordinates, local_epochs
+from fenchel.dask.resident import Turn, dual_sums, dual_variables, moved_by, scaled
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
 from fenchel.solvers.dual_coordinate.loop import CENTRE, OFFSET, SUM
@@ -23,16 +27,20 @@ from fenchel.solvers.warm_start import first_dual
 _CONSTANT, _PROXIMAL = 0.1, 0.1
 #: rounds after which v is computed again from theta, to remove accumulated rounding errors
 _RECOMPUTE_ROUNDS = 50
+#: how often dual variables may be missing on a worker, and rounds be lost, before they travel in every round
+_MOST_LOSSES = 3
 
 
 @dataclass(kw_only=True)
 class Rounds(abc.ABC):
-    """The dual variables on the driver, and the sums that follow from them."""
+    """The dual variables as they were gathered last, and the present sums that follow from them."""
 
     problem: Problem
     design: ShardedDesign
-    #: what the steps of each group need beside its rows, held on its worker
+    #: what the steps of each group need beside its rows, held on its worker with its dual variables
     held: Sequence[Any]
+    #: the dual variables when they were gathered last, (n,) or (n, k)
+    alpha: Floats
     random: np.random.Generator
     #: the weighted mean m of the rows; empty without an intercept
     mean: Floats
@@ -41,15 +49,69 @@ class Rounds(abc.ABC):
     gap: float = np.inf
     rounds: int = 0
     idle_rounds: int = 0
+    #: of the last turn, and the step that multiplied its changes
+    number: int = 0
+    gamma: float = 1.0
+    #: whether ``alpha`` is the present one, and whether the groups do not have it yet
+    gathered: bool = True
+    sends: bool = True
+    #: how often workers did not have the dual variables
+    losses: int = 0
 
     @property
     def seeds(self) -> list[int]:
         """A seed for each group."""
         return self.random.integers(2**31, size=len(self.design.facts)).tolist()
 
+    @property
+    def travels(self) -> bool:
+        """Whether the dual variables go both ways in every round."""
+        return self.losses > _MOST_LOSSES
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Where the next round begins on each group."""
+        parts: Sequence[Floats | None] = [None] * len(self.design.facts)
+        if self.sends or self.travels:
+            parts = self.design.split(self.alpha)
+        return [Turn(self.number + 1, self.gamma, part) for part in parts]
+
+    @property
+    def theta(self) -> Floats:
+        """The dual variables, as a witness has them, from the workers if the driver does not have them."""
+        if not self.gathered:
+            parts = self.design.groups.map(dual_variables, self.held, self.turns)
+            known = [one for one in parts if one is not None]
+            if len(known) == len(parts):
+                self.alpha, self.gathered = np.concatenate(known), True
+            else:
+                self.restore()
+        return scaled(self.problem.risk.shares, self.alpha)
+
+    def restore(self) -> None:
+        """Go back to the dual variables that were gathered last, after some of the later ones were lost."""
+        self.gathered = self.sends = True
+        self.losses += 1
+        theta = self.theta
+        self.add_up(self.design.adjoint(theta), np.sum(theta, axis=0))
+
+    def refresh(self) -> None:
+        """Compute v and the sums of theta again from theta, on the workers."""
+        parts = self.design.groups.map(dual_sums, self.held, self.turns)
+        known = [one for one in parts if one is not None]
+        if len(known) < len(parts):
+            self.restore()
+        else:
+            ordered_sum = self.design.ordered_sum
+            self.add_up(ordered_sum([one.x_theta for one in known]), ordered_sum([one.total for one in known]))
+
     @abc.abstractmethod
     def epochs(self, share: float, sigma: float) -> Sequence[Any]:
-        """Descend on each group; return what changed."""
+        """Descend on each group; return what changed, None for a group whose worker does not have its variables."""
+
+    @abc.abstractmethod
+    def add_up(self, x_theta: Floats, total: Floats) -> None:
+        """Set v and S to those of X^T theta and sum theta."""
 
     @abc.abstractmethod
     def square(self, moved: Sequence[Any]) -> float:
@@ -60,20 +122,19 @@ class Rounds(abc.ABC):
         """Add gamma times the changes, and move the multiplier of the intercept; return whether it moved."""
 
     @abc.abstractmethod
-    def refresh(self) -> None:
-        """Compute v and the sums of theta again from theta."""
-
-    @abc.abstractmethod
     def propose(self) -> tuple[Model, Witness]:
         """Return copies of the present model and dual point."""
 
     def round(self, share: float, *, measures: bool) -> None:
         """Descend on each group, and add up the changes; with ``measures``, sigma' follows their overlap."""
-        moved, gamma = self.epochs(share, self.sigma), 1.0
+        moved, gamma = self._moved(share), 1.0
         if measures and len(moved) > 1:
             squares = sum(self.square([one]) for one in moved)
             overlap = self.square(moved) / squares if squares > 0.0 else 0.0
             gamma, self.sigma = measured_step(self.sigma, overlap, len(moved))
+        self.gamma, self.gathered, self.sends = gamma, False, False
+        if self.travels:
+            self.alpha, self.gathered = moved_by(self.alpha, np.concatenate([one.alpha for one in moved]), gamma), True
         intercept_moved = self.add(moved, gamma)
         self.gap = float(sum(one.gap for one in moved))
         self.rounds += 1
@@ -81,6 +142,16 @@ class Rounds(abc.ABC):
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
         if self.rounds % _RECOMPUTE_ROUNDS == 0 or idle:
             self.refresh()
+
+    def _moved(self, share: float) -> Sequence[Any]:
+        """Descend on each group, from the last dual variables that the driver has if a worker has none."""
+        moved = self.epochs(share, self.sigma)
+        self.number += 1
+        if any(one is None for one in moved):
+            self.restore()
+            moved = self.epochs(share, self.sigma)
+            self.number += 1
+        return moved
 
 
 class Beginning(NamedTuple):
@@ -112,7 +183,6 @@ def beginning(problem: Problem, seed: int) -> Beginning:
 class SingleRounds(Rounds):
     """One dual variable for each example."""
 
-    alpha: Floats
     v: Floats
     #: S, m.v and s, as in ``dual_coordinate.loop``
     intercept: Floats = field(default_factory=lambda: np.zeros(3))
@@ -133,26 +203,20 @@ class SingleRounds(Rounds):
         return found
 
     @property
-    def theta(self) -> Floats:
-        """The dual variables, as a witness has them."""
-        return self.problem.risk.shares * self.alpha
-
-    @property
     def weights(self) -> Floats:
         """v - S m."""
         return self.v - self.intercept[SUM] * self.mean if len(self.mean) else self.v.copy()
 
-    def refresh(self) -> None:
-        theta = self.theta
-        self.v = self.design.adjoint(theta) / self.problem.lam
+    def add_up(self, x_theta: Floats, total: Floats) -> None:
+        self.v = x_theta / self.problem.lam
         if len(self.mean):
-            self.intercept[[SUM, OFFSET]] = np.sum(theta) / self.problem.lam, self.mean @ self.v
+            self.intercept[[SUM, OFFSET]] = total / self.problem.lam, self.mean @ self.v
 
-    def epochs(self, share: float, sigma: float) -> list[Moved]:
+    def epochs(self, share: float, sigma: float) -> list[Moved | None]:
         return self.design.groups.map(
             local_epochs,
             self.held,
-            self.design.split(self.alpha),
+            self.turns,
             self.seeds,
             v=self.v,
             state=self.intercept,
@@ -161,6 +225,7 @@ class SingleRounds(Rounds):
             sigma=sigma,
             lam=self.problem.lam,
             epochs=share,
+            returns=self.travels,
         )
 
     def square(self, moved: Sequence[Moved]) -> float:
@@ -169,9 +234,6 @@ class SingleRounds(Rounds):
         return float(v @ v) + self.constant * total**2
 
     def add(self, moved: Sequence[Moved], gamma: float) -> bool:
-        alpha = np.concatenate([one.alpha for one in moved])
-        # gamma = 1 keeps the bounds of the domain bit by bit
-        self.alpha = alpha if gamma == 1.0 else self.alpha + gamma * (alpha - self.alpha)
         self.v = self.v + gamma * self.design.ordered_sum([one.v for one in moved])
         if not len(self.mean):
             return False
@@ -183,4 +245,6 @@ class SingleRounds(Rounds):
 
     def propose(self) -> tuple[Model, Witness]:
         intercept = None if self.problem.intercept else self.problem.no_intercept()
-        return Model(self.weights, intercept), Witness(self.theta)
+        # first: where dual variables are lost, v follows those that are left
+        theta = self.theta
+        return Model(self.weights, intercept), Witness(theta)

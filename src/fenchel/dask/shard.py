@@ -1,6 +1,7 @@
 """What runs on the workers: a group of rows, products with it, and its terms of a risk.
 
 Every function is pure: of its arguments alone, so that a task of a worker that died can be run again on another one.
+The dual variables of CoCoA+ (``resident``) are the exception.
 """
 
 from __future__ import annotations
@@ -112,6 +113,11 @@ def scores(shard: Shard, weights: Array) -> Floats:
 def adjoint(shard: Shard, theta: Array) -> Floats:
     """Return X^T theta of a group."""
     return shard.design.adjoint(theta)
+
+
+def column_squares(shard: Shard, shares: Array) -> Floats:
+    """Return the group's terms of the weighted sums of squares of the columns."""
+    return shard.design.column_squares(shares)
 
 
 def squared_row_norms(shard: Shard) -> Floats:

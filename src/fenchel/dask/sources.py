@@ -17,7 +17,7 @@ from distributed import Client
 
 from fenchel.arrays import Array
 from fenchel.dask import shard as on_shard
-from fenchel.dask.blocks import CSV, PARQUET, block, shard_of, shard_of_files, widened
+from fenchel.dask.blocks import CSV, NO_COLUMNS, PARQUET, Columns, block, shard_of, shard_of_files, widened
 from fenchel.dask.cluster import DaskGroups, group_count
 from fenchel.dask.design import ShardedDesign
 from fenchel.errors import FenchelError
@@ -64,22 +64,24 @@ class Partitions(Source):
 class Files(Source):
     """Files that workers read, under the same names."""
 
-    label: str | None = None
+    columns: Columns = NO_COLUMNS
     zero_based: bool | None = None
 
     @classmethod
     def of(cls, names: Sequence[str], label: Any, weights: Any) -> Files:
-        """Return some files; ``label`` is a table's column of labels."""
+        """Return some files; ``label`` is a table's column of labels, and ``weights`` may be one of weights."""
         suffixes = {bare_name(Path(name)).suffix.lower() for name in names}
         tables = bool(suffixes & {*PARQUET, *CSV})
         if label is not None and not (tables and isinstance(label, (str, int))):
             raise FenchelError("y must be None for files that hold the labels, or the column of labels of tables")
         sizes = [float(Path(name).stat().st_size) if Path(name).exists() else 1.0 for name in names]
-        return cls(names, sizes, weights=weights, label=None if label is None else str(label))
+        own = weights if tables and isinstance(weights, str) else None
+        columns = Columns(None if label is None else str(label), own)
+        return cls(names, sizes, weights=None if own is not None else _numbers(weights), columns=columns)
 
     def group(self, members: Sequence[int]) -> Delayed:
         # one task without dependencies, which the scheduler gives to an idle worker
-        return _shard_of_files([self.names[k] for k in members], self.label, self.zero_based)
+        return _shard_of_files([self.names[k] for k in members], self.columns, self.zero_based)
 
     def numbered_from_zero(self) -> Source:
         return replace(self, zero_based=True)
@@ -95,6 +97,7 @@ def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
     if isinstance(X, (list, tuple)) and X and all(isinstance(one, (str, Path)) for one in X):
         return Files.of([str(one) for one in X], y, sample_weight)
     blocks, sizes, features = blocks_of(X, "X")
+    sample_weight = _numbers(sample_weight)
     columns, kept = [], {}
     for name, values in (("y", y), ("weights", sample_weight)):
         own = _aligned(values, len(blocks), sizes, "y" if name == "y" else "sample_weight")
@@ -105,6 +108,17 @@ def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
     known = [1.0] * len(blocks) if np.any(np.isnan(sizes)) else sizes
     names = [f"partition {k} of X" for k in range(len(made))]
     return Partitions(names, known, features=features, blocks=made, **kept)
+
+
+def _numbers(weights: Any) -> Any:
+    """Return the weights as they are; raise if they are the name of a column and X is no table in files."""
+    if isinstance(weights, str):
+        raise FenchelError(
+            f"sample_weight={weights!r}: the name of a column is for tables in files (.csv, .parquet); pass weights "
+            "as an array, as a Dask collection such as frame['w'] with as many partitions as X, or in .npz files as "
+            "sample_weight"
+        )
+    return weights
 
 
 def blocks_of(X: Any, name: str) -> tuple[list[Delayed], list[float], list[str] | None]:

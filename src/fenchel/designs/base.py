@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: entries in a block of X that is cast to float64 (8 MB)
 BLOCK = 1 << 20
+#: the key of ``Design.reusable`` of ``column_squares``
+COLUMN_SQUARES = "column squares"
 #: rows in the sample for estimates such as ``mean_square``
 SAMPLE = 300
 #: rows of X whose bytes are copied at a time for a checksum
@@ -52,7 +54,7 @@ class Design(abc.ABC):
     shape : tuple of int
         The shape (n, d).
     has_columns : bool
-        Whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented, which the lasso needs.
+        Whether ``narrowed`` and ``transposed`` are implemented, which the lasso needs.
 
     See Also
     --------
@@ -168,7 +170,7 @@ class Design(abc.ABC):
     generates_rows: ClassVar[bool] = False
     #: whether ``rows`` is implemented
     has_rows: ClassVar[bool] = True
-    #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
+    #: whether ``narrowed`` and ``transposed`` are implemented
     has_columns: bool = False
 
     @property
@@ -192,6 +194,11 @@ class Design(abc.ABC):
     def column_squares(self, shares: Array) -> Floats:
         """sum_i c_i x_ij^2 for every column."""
         raise NotImplementedError
+
+    def known_column_squares(self, shares: Array) -> Floats | None:
+        """``column_squares`` where a solver has kept them for these weights of the rows."""
+        known = self.reusable.get(COLUMN_SQUARES)
+        return known[1] if known is not None and np.array_equal(known[0], shares) else None
 
     @cached_property
     def reusable(self) -> dict[str, tuple[Floats, ...]]:

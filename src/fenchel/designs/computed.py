@@ -107,6 +107,15 @@ class ComputedDesign(Design):
                 np.add.at(sums, indices, block.data * np.repeat(dual, repeats))
         return result
 
+    def column_squares(self, shares: Array) -> Floats:
+        result = np.zeros(self.shape[1])
+        for rows, block in self._blocks():
+            block.sum_duplicates()
+            np.add.at(
+                result, block.indices.astype(np.intp), block.data**2 * np.repeat(shares[rows], np.diff(block.indptr))
+            )
+        return result
+
     def enclosure(self) -> EnclosedCSR:
         return EnclosedCSR(self.shape[1], self._blocks)
 

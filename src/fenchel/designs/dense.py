@@ -134,7 +134,7 @@ class DenseDesign(Design):
     def column_squares(self, shares: Array) -> Floats:
         result = np.zeros(self.shape[1])
         for block in self._blocks():
-            result += shares[block] @ self._values[block].astype(np.float64) ** 2
+            result += shares[block] @ np.square(self._values[block], dtype=np.float64)
         return result
 
     def part(self, begin: int, end: int) -> DenseDesign:
