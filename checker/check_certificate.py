@@ -1186,6 +1186,8 @@ def problems(about, arrays, data):
         raise CannotCheckError(f"C is {float(C)!r}")
     balanced = bool(parameters["fit_intercept"])
     weights, groups, loss = [1.0], [0] * n, parameters.get("loss")
+    if not isinstance(loss, str | None):
+        raise CannotCheckError(f"the loss {json.dumps(loss)} has parameters, which are not supported")
     forms = about["multi_class"]
     if about["kind"] == "LinearRegressor":
         if coef.shape != (d,) or intercept.shape not in ((), (1,)) or theta.shape != (n,):

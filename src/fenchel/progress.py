@@ -88,6 +88,12 @@ def reporter(title: str, count: int, tol: float, verbose: int) -> Iterator[Calla
         yield show
 
 
+def report_stage(title: str, stage: str, verbose: int) -> None:
+    """Say what a fit does before its first certificate, such as the start of a cluster."""
+    if verbose:
+        _log.warning("%s: %s", title, stage)
+
+
 def report_end(title: str, solutions: Sequence[Solution], verbose: int) -> None:
     """Say in a sentence what was proved, after the lines of the fit; a live display is gone by now."""
     if verbose and solutions:

@@ -275,10 +275,13 @@ def test_hostile_archives_cannot_be_checked(tmp_path, capsys):
     assert _status(tmp_path / "absent.npz", data) == 2
 
 
-def test_unsupported_models_and_other_data_cannot_be_checked(tmp_path):
+def test_unsupported_models_and_other_data_cannot_be_checked(tmp_path, capsys):
     model, data = _trained(tmp_path, "two", "--measure", "roc_auc")
     assert _status(model, data) == 2
     assert _status(*_trained(tmp_path, "three", "--multi-class", "ovo")) == 2
+    capsys.readouterr()
+    assert _status(*_trained(tmp_path, "two", "--loss", "huber_hinge:0.3")) == 2
+    assert "has parameters, which are not supported" in capsys.readouterr().err
     model, data = _trained(tmp_path, "two")
     assert _status(model, data, "--label", "y") == 2
     assert _status(model, _svmlight(tmp_path / "other.svm", "three")) == 2

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris, make_classification
 
 from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier, Status
 from fenchel.cli.main import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, main
-from fenchel.io.model_file import load
+from fenchel.io.model_file import load, save
 from fenchel.io.readers import read
 from fenchel.losses import NAMED
 from fenchel.regularizers import REGULARIZERS
@@ -369,6 +369,18 @@ def test_certify_rigorously(folder, two_classes, capsys):
     assert main(["certify", "train.model.npz", str(data), "--rigorous", "--tol", "1e-15"]) == NOT_PROVED
     assert main(["certify", "train.model.npz", "--rigorous"]) == REFUSED
     assert "training data" in capsys.readouterr().err
+
+
+def test_certify_without_data_judges_the_stored_certificate(folder, two_classes):
+    """It went by ``converged_`` alone: not by --tol, and not by bounds that contradict each other."""
+    data = _svmlight(folder / "train.svm", *two_classes)
+    assert main(["train", str(data), "--tol", "1e-6", "-o", "m.npz"]) == PROVED
+    assert main(["certify", "m.npz"]) == PROVED
+    assert main(["certify", "m.npz", "--tol", "1e-15"]) == NOT_PROVED
+    file = load(Path("m.npz"))
+    file.estimator.certificates_ = [replace(file.estimator.certificate_, consistent=False)]
+    save(Path("m.npz"), file)
+    assert main(["certify", "m.npz"]) == NOT_PROVED
 
 
 def test_certify_rigorously_refuses_measures_without_a_closed_form(folder, two_classes, capsys):

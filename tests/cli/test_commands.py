@@ -318,9 +318,22 @@ def test_predictions_are_written_as_a_whole(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["train", "--help"], ["train", "no.svm"], ["predict", "no.npz", "no.svm"], ["trian"]]
+    "arguments",
+    [
+        ["--version"],
+        ["train", "--help"],
+        ["train", "no.svm"],
+        ["predict", "no.npz", "no.svm"],
+        ["trian"],
+        ["train", "sub"],
+        ["predict", "a.csv", "a.csv"],
+        ["train", "labels.svm"],
+    ],
 )
-def test_a_quick_answer_imports_nothing(arguments):
+def test_a_quick_answer_imports_nothing(folder, arguments):
+    (folder / "sub").mkdir()
+    (folder / "a.csv").write_text("x,y\n1,0\n2,1\n")
+    (folder / "labels.svm").write_text("# labels alone\n1\n-1\n")
     code = f"""
 import sys
 from fenchel.cli.main import main

@@ -140,6 +140,15 @@ def test_a_parameter_that_is_changed_after_the_fit_shows():
     assert certify(model.set_params(C=0.1), X, y).relative_gap > 1e-2
 
 
+def test_weights_are_named_with_the_objective():
+    X, y, weights = classes_of(2)
+    plain = certify(LinearSVC().fit(X, y), X, y).objective
+    balanced = LinearSVC(class_weight="balanced").fit(X, y, weights)
+    assert certify(balanced, X, y, sample_weight=weights).objective == (
+        f"{plain}, class_weight='balanced', with sample_weight"
+    )
+
+
 @pytest.mark.parametrize("build", [sp.csr_matrix, sp.coo_array, np.float32])
 def test_storages_and_pipelines(build):
     X, y, _ = classes_of(3)

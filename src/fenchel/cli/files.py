@@ -10,11 +10,11 @@ from typing import Any
 from fenchel.cli.output import DASH, PROVED, table_lines
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
-from fenchel.io.files import bare_name, check_exists
+from fenchel.io.files import ARCHIVE, bare_name, check_data, check_exists
 from fenchel.io.kinds import CONLL, is_table, kind_of
 
-#: the first bytes of a model file, names that are shown, and of a class's count
-_ARCHIVE, _SHOWN = b"PK\x03\x04", 8
+#: names that are shown, and of a class's count
+_SHOWN = 8
 
 
 def convert(options: Namespace) -> int:
@@ -46,10 +46,10 @@ def convert(options: Namespace) -> int:
 def info(options: Namespace) -> int:
     """Say what a model file or a data file holds; the exit status."""
     path: Path = options.file
+    check_data(path)
     if not path.is_dir():
-        check_exists(path)
         with path.open("rb") as stream:
-            is_model = stream.read(len(_ARCHIVE)) == _ARCHIVE
+            is_model = stream.read(len(ARCHIVE)) == ARCHIVE
         if is_model:
             print("\n".join(_of_model(path)))
             return PROVED

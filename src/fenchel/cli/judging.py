@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fenchel.cli.output import DASH, NOT_PROVED, PROVED, check_output, say, table_lines, write
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
-from fenchel.io.files import check_data, check_exists
+from fenchel.io.files import check_data, check_model
 
 if TYPE_CHECKING:
     from fenchel.io.model_file import ModelFile
@@ -87,8 +87,10 @@ def certify(options: Namespace) -> int:
 
     estimator = model.estimator
     if options.data is None:
-        print(f"when it was trained: {estimator.certificate_}")
-        return PROVED if estimator.converged_ else NOT_PROVED
+        stored = estimator.certificate_
+        print(f"when it was trained: {stored}")
+        proved = estimator.converged_ if options.tol is None else stored.meets(options.tol)
+        return PROVED if proved and not stored.contradictory else NOT_PROVED
     if model.columns is not None:
         certificate = sequences.prove_again(options, model)
     else:
@@ -141,8 +143,8 @@ def write_page(name: str, what: tuple[Any, ...], more: dict[str, Any], output: P
 
 
 def _model_and_data(options: Namespace) -> ModelFile:
-    """The model, after a look at whether both files are there, which takes no time."""
-    check_exists(options.model)
+    """The model, after a look at whether both files can be what they are given as, which takes no time."""
+    check_model(options.model)
     if options.data is not None:
         check_data(options.data)
     load_scikit_learn()

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fenchel.cli.output import say
 from fenchel.cli.progress import reading
 from fenchel.errors import FenchelError
+from fenchel.io.kinds import no_features
 from fenchel.io.model_file import ModelFile
 from fenchel.io.readers import Layout, Table, read
 
@@ -45,10 +46,7 @@ def training_table(options: Namespace, *, ranks: bool = False) -> Table:
     )
     table = _read(options, options.data, layout)
     if sp.issparse(table.X) and not table.X.nnz:
-        raise FenchelError(
-            f"{shown_name(options, options.data)}: holds {table.X.shape[0]:,} labels and no features: write "
-            "NUMBER:VALUE after each label, or say what the file is with --format"
-        )
+        raise no_features(shown_name(options, options.data), table.X.shape[0])
     return table
 
 

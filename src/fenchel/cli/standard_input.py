@@ -13,14 +13,13 @@ from typing import IO
 
 from fenchel.cli.output import DASH
 from fenchel.errors import FenchelError
+from fenchel.io.files import ARCHIVE
 from fenchel.io.kinds import name_of
 
 #: arguments that are files to read
 _READ = ("model", "data", "test", "file")
 #: bytes from which it is concluded what a file is
 _HEAD = 1 << 16
-#: the first bytes of a model file
-_ARCHIVE = b"PK"
 #: what standard input is called in messages
 STANDARD_INPUT = "standard input"
 
@@ -57,7 +56,7 @@ def _kept(source: IO[bytes], folder: Path, name: str, asked: str | None, called:
     head = source.read(_HEAD)
     if not head:
         raise FenchelError(f"{called}: is empty")
-    is_model = name == "model" or (name == "file" and head.startswith(_ARCHIVE))
+    is_model = name == "model" or (name == "file" and head.startswith(ARCHIVE))
     path = folder / ("input" + (".npz" if is_model else name_of(head, asked)))
     with path.open("xb") as target:
         target.write(head)

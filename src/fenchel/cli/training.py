@@ -11,6 +11,7 @@ from fenchel.cli.output import check_checkpoint, check_output, save_model, say, 
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import bare_name, check_data
+from fenchel.io.kinds import check_features
 from fenchel.loading import no_collection
 
 #: more classes of numbers than this, with fewer rows each than the second number, are more likely numbers to predict
@@ -28,6 +29,7 @@ def train(options: Namespace) -> int:
     by_default = options.loss is None and options.measure is None
     settle(options)
     check_data(options.data)
+    check_features(options.data, options.format)
     load_scikit_learn()
     with no_collection():
         from fenchel.cli.fits import fit, report
@@ -55,6 +57,7 @@ def cv(options: Namespace) -> int:
             "cv is for losses and measures; rankings have no folds of queries here: compare C by `train`"
         )
     check_data(options.data)
+    check_features(options.data, options.format)
     load_scikit_learn()
     from fenchel.cli.fits import report
     from fenchel.cli.reading import data_of, training_table

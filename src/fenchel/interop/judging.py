@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, overload
@@ -209,7 +209,16 @@ def read(estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike |
     weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != targets.shape[:1] or not np.all(weights >= 0) or not weights.sum() > 0:
         raise FenchelError("sample_weight must be a weight >= 0 for each example, not all of them zero")
-    return reader(estimator, Data(sp.csr_array(X) if sp.issparse(X) else X, targets, weights))
+    objective = reader(estimator, Data(sp.csr_array(X) if sp.issparse(X) else X, targets, weights))
+    weighted = _weights_in_words(estimator, sample_weight)
+    return replace(objective, words=objective.words + weighted) if weighted else objective
+
+
+def _weights_in_words(estimator: Any, sample_weight: ArrayLike | None) -> str:
+    """What multiplies the loss of each example, where something does."""
+    asked = vars(estimator).get("class_weight")
+    classes = "" if asked is None else f", class_weight={asked!r}"
+    return classes + ("" if sample_weight is None else ", with sample_weight")
 
 
 def _not_judged(estimator: Any) -> Exception:

@@ -21,6 +21,8 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, "
 _DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError)
 #: bytes of a file that are asked of the system at a time, if somebody watches
 _BUFFER = 1 << 18
+#: the first bytes of a model file, and the file that makes a folder a store
+ARCHIVE, HEADER = b"PK\x03\x04", "header.json"
 
 #: told the path, the bytes of the file that were read and the bytes that it has, if somebody watches
 watcher: ContextVar[Callable[[Path, int, int], None] | None] = ContextVar("watcher", default=None)
@@ -46,9 +48,23 @@ def check_exists(path: Path) -> None:
 
 
 def check_data(path: Path) -> None:
-    """Raise unless there is such a file, or a folder, which may be a store."""
+    """Raise unless there is such a file, or a folder with the header of a store."""
     if not path.is_dir():
         check_exists(path)
+    elif not (path / HEADER).is_file():
+        raise FenchelError(f"{path}: is a folder and no store, since it has no {HEADER}; name a file, or a store")
+
+
+def check_model(path: Path) -> None:
+    """Raise unless there is such a file, and it begins as model files do."""
+    check_exists(path)
+    with path.open("rb") as stream:
+        if stream.read(len(ARCHIVE)) == ARCHIVE:
+            return
+    raise FenchelError(
+        f"{path}: is no model that `fenchel train` wrote, nor one of save_model: it is no archive of arrays; name the "
+        "model before the data, as in `fenchel predict MODEL DATA`"
+    )
 
 
 class _Watched(io.FileIO):

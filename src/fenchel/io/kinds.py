@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fenchel.errors import FenchelError
-from fenchel.io.files import suffix_of
+from fenchel.io.files import bare_name, suffix_of
 
 SVMLIGHT, CSV, TSV, PARQUET, CONLL = "svmlight", "csv", "tsv", "parquet", "conll"
 KINDS = (SVMLIGHT, CSV, TSV, PARQUET, CONLL)
@@ -29,6 +29,10 @@ _PACKED: tuple[tuple[bytes, str, Callable[[bytes], bytes]], ...] = (
 _DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 #: the label and the first feature of a row of a svmlight file
 _SVMLIGHT_ROW = re.compile(rb"\s*[^\s#:,;]+[ \t]+(qid:|[0-9]+:)")
+#: a label alone
+_NUMBER = re.compile(rb"[-+]?[0-9]*\.?[0-9]+")
+#: bytes of a file that are looked at before what reads it is loaded
+_HEAD = 1 << 16
 
 
 def kind_of(path: Path, asked: str | None = None) -> str:
@@ -39,6 +43,25 @@ def kind_of(path: Path, asked: str | None = None) -> str:
 def is_table(kind: str) -> bool:
     """Whether the files of a kind have columns."""
     return kind in (CSV, TSV, PARQUET)
+
+
+def check_features(path: Path, asked: str | None = None) -> None:
+    """Raise if a small svmlight file has labels alone: quickly, before what reads larger ones is loaded."""
+    if path.is_dir() or kind_of(path, asked) != SVMLIGHT or bare_name(path).name != path.name:
+        return
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    rows = [row for row in (line.partition(b"#")[0].split() for line in head.splitlines()) if row]
+    if rows and len(head) < _HEAD and all(len(row) == 1 and _NUMBER.fullmatch(row[0]) for row in rows):
+        raise no_features(str(path), len(rows))
+
+
+def no_features(name: str, rows: int) -> FenchelError:
+    """The error of a svmlight file that has labels alone."""
+    return FenchelError(
+        f"{name}: holds {rows:,} labels and no features: write NUMBER:VALUE after each label, or say what the file is "
+        "with --format"
+    )
 
 
 def name_of(head: bytes, asked: str | None) -> str:

@@ -21,7 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier, SequenceClassifier
 from fenchel.features.base import features_of
 from fenchel.io.encoding import Encoding
-from fenchel.io.files import check_exists
+from fenchel.io.files import check_model
 from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
 from fenchel.io.template import Template
@@ -51,8 +51,6 @@ _FORMAT = 2
 #: bytes of an array from which a part of it, of this many bytes, says whether it is compressed: if that part shrinks to
 #: this share
 _LARGE, _SAMPLE, _WORTHWHILE = 1 << 20, 1 << 16, 0.9
-#: the first bytes of an archive
-_ARCHIVE = b"PK\x03\x04"
 
 
 @dataclass
@@ -156,11 +154,11 @@ def _dense(array: Any) -> Array:
 
 def load(path: Path) -> ModelFile:
     """Read a model file."""
-    check_exists(path)
+    check_model(path)
     try:
-        # a file that is no archive is closed too
+        # a damaged archive is closed too
         with path.open("rb") as stream:
-            archive = _archive(path, stream)
+            archive = np.load(stream, allow_pickle=False)
             about = json.loads(str(archive["about"]))
             held = {name: archive[name] for name in archive if name != "about"}
         names = {*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))}
@@ -181,17 +179,6 @@ def load(path: Path) -> ModelFile:
         # NumPy recommends to load the objects, which would run their code
         why = "it holds Python objects, which are never loaded" if "allow_pickle" in str(error) else error
         raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {why}") from error
-
-
-def _archive(path: Path, stream: IO[bytes]) -> Any:
-    """The archive of a model file; raise for any other file."""
-    if stream.read(len(_ARCHIVE)) != _ARCHIVE:
-        raise FenchelError(
-            f"{path}: is no model that `fenchel train` wrote, nor one of save_model: it is no archive of arrays; "
-            "name the model before the data, as in `fenchel predict MODEL DATA`"
-        )
-    stream.seek(0)
-    return np.load(stream, allow_pickle=False)
 
 
 def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], proved: dict[str, Array]) -> ModelFile:

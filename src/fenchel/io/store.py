@@ -22,11 +22,11 @@ import scipy.sparse as sp
 from fenchel.arrays import Array
 from fenchel.designs.mapped import MappedArray
 from fenchel.errors import FenchelError
+from fenchel.io.files import HEADER, check_data
 from fenchel.validation import is_number
 
 #: of the layout of the folder; a store of another one is refused
 FORMAT = 1
-HEADER = "header.json"
 SPARSE, DENSE = ("data", "indices", "indptr"), ("values",)
 #: by what a file is read for its checksum
 _CHUNK = 1 << 22
@@ -150,8 +150,7 @@ def read_header(path: Path) -> dict[str, Any]:
     """The header of a store, whose files are there and have their lengths."""
     if not path.is_dir():
         raise FenchelError(f"{path}: there is no such store")
-    if not is_store(path):
-        raise FenchelError(f"{path}: is a folder and no store, since it has no {HEADER}; name a file, or a store")
+    check_data(path)
     try:
         header = json.loads((path / HEADER).read_bytes())
         if not isinstance(header, dict):

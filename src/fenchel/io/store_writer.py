@@ -17,7 +17,8 @@ import fenchel
 from fenchel.arrays import Array
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.io.store import DENSE, FORMAT, HEADER, SPARSE, canonical, checksum
+from fenchel.io.files import HEADER
+from fenchel.io.store import DENSE, FORMAT, SPARSE, canonical, checksum
 from fenchel.io.store_target import check_target, put_in_place, remove_abandoned, working_folder
 from fenchel.io.svmlight import LARGEST_WHOLE, RowBlock, are_whole
 
