@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn test-lowest dist coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs screenshots clean
+.PHONY: run test test-all test-sklearn test-lowest dist rehearsal coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits bench-overall bench-defaults campaign docs screenshots clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -41,6 +41,12 @@ dist: $(VENV)/pip
 			'import fenchel; print(fenchel.LinearClassifier().fit([[0.0], [1.0]], [0, 1]).certificate_)' || exit 1; \
 	done
 	ls -l dist
+
+# a new user with the wheel, and two who switch to it, each in an empty environment; writes docs/rehearsal.md
+rehearsal: $(VENV)/pip
+	$(BIN)/python -m pip install -q build
+	rm -rf out/wheel && $(BIN)/python -m build -q --wheel --outdir out/wheel
+	$(PYTHON) docs/rehearsal.py out/wheel/*.whl
 
 # lines and branches that the tests of the mathematics reach, loops included: without the compiler, whose own
 # tests in losses/test_own_loss.py fail here
@@ -91,6 +97,13 @@ bench: $(VENV)/bench
 
 bench-speed: $(VENV)/bench
 	$(BIN)/python benchmarks/speed/table.py --update-readme
+
+bench-overall: $(VENV)/bench
+	$(BIN)/python benchmarks/overall.py --update-readme
+	$(BIN)/python benchmarks/charts.py
+
+bench-defaults: $(VENV)/bench
+	$(BIN)/python benchmarks/defaults.py --update-readme
 
 bench-growth: $(VENV)/bench
 	$(BIN)/python benchmarks/growth.py --update-readme

@@ -103,3 +103,25 @@ def is_held_out(name: str, data: str, C: float) -> bool:
     """Whether nobody tunes on this data set and C; a set or C that no list names is held out too."""
     question = QUESTIONS[name]
     return data not in question.open or C not in question.open_cs
+
+
+def named(name: str, data: str) -> str:
+    """A data set as the lists of a question spell it: without "-dense" or ".scale" where they have it without."""
+    question = QUESTIONS[name]
+    known = question.open + question.held_out
+    shorter = (data, data.removesuffix("-dense"), data.removesuffix("-dense").removesuffix(".scale"))
+    return next((one for one in shorter if one in known), data)
+
+
+def question_of(data: str) -> str:
+    """The question that linear models of a data set belong to; classification, if no list has it."""
+    for name in ("text", "regression", "several classes"):
+        if named(name, data) in QUESTIONS[name].open + QUESTIONS[name].held_out:
+            # "mnist" stands among the sets of two and of several classes
+            return "classification" if data in QUESTIONS["classification"].held_out else name
+    return "classification"
+
+
+def held_out_mark(name: str, data: str, C: float | None = None) -> str:
+    """What the column "held out" of a table says; without C, whether the whole data set is."""
+    return "yes" if is_held_out(name, named(name, data), QUESTIONS[name].open_cs[0] if C is None else C) else ""

@@ -4,11 +4,14 @@
     python benchmarks/charts.py --only kernels      one of them
 
 A line is a problem, a dot is a contender, further to the left is faster.  What did not reach the target has no dot.
+``charts/drawn.json`` has a digest of what each chart was drawn from, so that a test can say which one is stale.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -20,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benc
 from benchmarks.report import README
 
 FOLDER = README.with_name("charts")
+#: digests of what the charts of the folder were drawn from
+DRAWN = FOLDER / "drawn.json"
 #: columns of the tables that are contenders, as the chart names them, and their colours
 CONTENDERS = {
     "Fenchel": ("Fenchel", "#1b6ca8"),
@@ -121,7 +126,21 @@ def main() -> None:
     for name in options.only:
         found = lines(page, QUESTIONS[name])
         draw(QUESTIONS[name], found, options.output / f"{name}.png")
+        if options.output == FOLDER:
+            note_drawn(name, found)
         print(name, len(found), "problems")
+
+
+def digest(found: object) -> str:
+    """Of what a chart shows, by its text."""
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+
+
+def note_drawn(name: str, found: object) -> None:
+    """Say what a chart was drawn from."""
+    known = json.loads(DRAWN.read_text(encoding="utf-8")) if DRAWN.exists() else {}
+    text = json.dumps({**known, name: digest(found)}, indent=1, sort_keys=True)
+    DRAWN.write_text(text + "\n", encoding="utf-8")
 
 
 def lines(page: str, question: Question) -> list[Line]:

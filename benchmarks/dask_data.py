@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.dask.blocks import file_block
+from fenchel.dask.blocks import NO_COLUMNS, file_block
 
 #: files of the data, and entries of a sparse row
 PARTS, LENGTH = 8, 80
@@ -50,7 +50,7 @@ def files(folder: Path, kind: str, scale: float) -> list[str]:
 
 def in_memory(names: Sequence[str]) -> tuple[Any, np.ndarray]:
     """The rows and labels of some files."""
-    blocks = [file_block(name, None, None) for name in names]
+    blocks = [file_block(name, NO_COLUMNS, None) for name in names]
     rows = [block.X for block in blocks]
     X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
     return X, np.concatenate([block.y for block in blocks])

@@ -84,18 +84,17 @@ def made(rows: int, features: int, seed: int) -> Any:
 
 
 def measure(workers: int) -> list[dict[str, float]]:
-    """Exchanges of several sizes with a cluster on this machine."""
+    """Exchanges of several sizes with a cluster on this machine, as a fit starts it."""
     import dask
-    from distributed import Client, LocalCluster
 
     from fenchel.dask import shard as on_shard
+    from fenchel.dask.cluster import connected
     from fenchel.dask.sources import load, source_of
     from fenchel.risks import MeanRisk
 
     found = []
     sizes = [(rows, _FEATURES[0]) for rows in _ROWS] + [(_ROWS[0], features) for features in _FEATURES[1:]]
-    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with connected(workers) as client:
         for rows, features in sizes:
             blocks = [dask.delayed(made)(rows, features, seed) for seed in range(workers)]
             y = np.where(np.arange(rows * workers) % 2 > 0, 1.0, -1.0)
@@ -182,19 +181,22 @@ def main() -> None:
     results = report.read_json(RESULTS)
     model = fitted(results["measured"])
     draw(model, PICTURE)
-    head = ["workers", "rows of a group", "features", "ms of an exchange", "ms of a task", "model, ms"]
-    rows = []
+    head = ["workers", "rows of a group", "features", "ms of an exchange", "ms of a task", "model, ms", "residual"]
+    rows, residuals = [], []
     for one in results["measured"]:
         terms = model.terms(one["workers"], one["workers"] * one["entries"], one["features"], one["workers"])
         numbers = one["spent"], one["busy"], math.fsum(map(float, terms.values()))
         shape = f"{one['workers']}", f"{one['rows']:,}", f"{one['features']:,}"
-        rows.append([*shape, *(f"{1e3 * number:.1f}" for number in numbers)])
+        residuals.append(numbers[-1] / one["spent"] - 1.0)
+        rows.append([*shape, *(f"{1e3 * number:.1f}" for number in numbers), f"{100.0 * residuals[-1]:+.0f}%"])
     text = report.markdown_table(head, rows)
     slow = model._replace(bandwidth=min(model.bandwidth, _NETWORK))
     seconds = [math.fsum(map(float, slow.terms(w, _ENTRIES, _WIDE, w).values())) for w in (1, 10, 100)]
     text += (
         f"\n\nFitted: c = {1e9 * model.c:.2f} ns an entry, o = {1e3 * model.overhead:.0f} ms, "
-        f"B = {model.bandwidth / 1e6:,.0f} MB/s, r = {model.spread:.2f}; load average {results['load']:.1f} on "
+        f"B = {model.bandwidth / 1e6:,.0f} MB/s, r = {model.spread:.2f}; the residuals of the model "
+        f"are {100.0 * math.sqrt(np.mean(np.square(residuals))):.0f}% of an exchange (root mean square); "
+        f"load average {results['load']:.1f} on "
         f"{os.cpu_count()} cores. Projection to 10^10 non-zeros and 10^6 features, at most {_NETWORK / 1e9:g} GB/s: "
         f"{seconds[0]:.0f} s an exchange with one worker, {seconds[1]:.1f} s with 10, {seconds[2]:.1f} s with 100."
     )

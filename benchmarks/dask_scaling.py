@@ -7,6 +7,7 @@ features), since dask-ml has no sparse ones.  "throughput" evaluates the risk an
 in two independent processes with half of the rows each, and on a cluster of two workers, so that other work on the
 machine disturbs them alike.  "gaps" fits to proved gaps, after a fit of one pass which compiles the loops, and
 compares each fit on workers with that of the same method in one process (CoCoA+ with dual coordinate descent).
+"hinges" are the fits with the hinge alone, of CoCoA+ and bundles, on a share of the rows (``--scale``).
 dask-ml runs in its own environment with growing numbers of iterations; its weights are certified here.
 """
 
@@ -84,7 +85,7 @@ def timed(problem: Problem, solver: Any, clock: Callable[[], float]) -> tuple[An
     return solution, spent
 
 
-def serial(names: Sequence[str], kind: str) -> list[Row]:
+def serial(names: Sequence[str], kind: str, losses: Sequence[str] = ("logistic", "hinge")) -> list[Row]:
     """Fits in this process."""
     X, y = in_memory(names)
     rows = []
@@ -95,7 +96,7 @@ def serial(names: Sequence[str], kind: str) -> list[Row]:
         ("logistic", NewtonCG(), alone),
         ("hinge", "auto", X),
     ]
-    for loss, solver, design in cases:
+    for loss, solver, design in (case for case in cases if case[0] in losses):
         problem = Problem(design, MeanRisk(loss, y), 1.0 / X.shape[0])
         solution, spent = timed(problem, solver, time.process_time)
         rows.append(Row(kind, loss, "one process", solution.solver, solution.passes, spent))
@@ -103,10 +104,13 @@ def serial(names: Sequence[str], kind: str) -> list[Row]:
     return rows
 
 
-def on_workers(names: Sequence[str], kind: str) -> list[Row]:
-    """Fits on a cluster of two workers."""
+def on_workers(
+    names: Sequence[str], kind: str, losses: Sequence[str] = ("logistic", "hinge"), hinge: str = "dual_coordinate"
+) -> list[Row]:
+    """Fits on a cluster of two workers; ``hinge`` is what fits with the hinge in one process."""
     from fenchel.dask import CoCoA
     from fenchel.dask.cluster import DaskGroups
+    from fenchel.solvers import Bundle
 
     class Counting(DaskGroups):
         """Counts the bytes that the driver sends and receives."""
@@ -125,10 +129,11 @@ def on_workers(names: Sequence[str], kind: str) -> list[Row]:
             ("logistic", LBFGS(), "lbfgs"),
             ("logistic", NewtonCG(), "newton_cg"),
             ("logistic", CoCoA(), "dual_coordinate"),
-            ("hinge", CoCoA(), "dual_coordinate"),
-            ("hinge", CoCoA(epochs=0.25), "dual_coordinate"),
+            ("hinge", CoCoA(), hinge),
+            ("hinge", CoCoA(epochs=0.25), hinge),
+            ("hinge", Bundle(), hinge),
         ]
-        for loss, solver, alone in cases if kind == "sparse" else cases[:2]:
+        for loss, solver, alone in (case for case in cases if case[0] in losses):
             counting = Counting(client, groups.futures, groups.names)
             loaded.design.groups, loaded.design._last = counting, None
             problem = Problem(loaded.design, MeanRisk(loss, loaded.y), 1.0 / loaded.design.shape[0])
@@ -145,7 +150,9 @@ def dask_ml(names: Sequence[str], peer: str) -> Row:
     """Seconds of dask-ml to each gap, which is proved here for the weights that it returns."""
     script = Path(__file__).with_name("dask_ml_fit.py")
     command = [peer, str(script), *map(str, _ITERATIONS), "--", *names]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    # its workers keep freed memory as those of a fit do
+    environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": str(1 << 27), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     X, y = in_memory(names)
     problem = Problem(X, MeanRisk("logistic", y), 1.0 / X.shape[0])
     spent, found = [(math.nan, math.nan)] * len(GAPS), json.loads(done.stdout.splitlines()[-1])
@@ -179,7 +186,9 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where data are written, and found again; default: removed")
     parser.add_argument("--data", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument(
-        "--only", choices=("throughput", "gaps", "peer", "allocator", "report"), help="a part of the measurements"
+        "--only",
+        choices=("throughput", "gaps", "hinges", "peer", "allocator", "report"),
+        help="a part of the measurements",
     )
     parser.add_argument("--update-readme", action="store_true")
     options = parser.parse_args()
@@ -199,10 +208,16 @@ def main() -> None:
                 allocator(names)
             if options.only in (None, "gaps"):
                 keep("gaps", kind, [*serial(names, kind), *on_workers(names, kind)])
+            if options.only == "hinges":
+                called = f"{kind}, {100 * options.scale:g}% of the rows"
+                alone = serial(names, called, ["hinge"])
+                keep("hinges", kind, [*alone, *on_workers(names, called, ["hinge"], alone[0].solver)])
             if kind == "dense" and options.peer and options.only in (None, "peer"):
                 keep("peer", kind, [dask_ml(names, options.peer)])
     rates = [row for kind in SHAPES for row in found.get(f"throughput {kind}", [])]
-    rows = [Row(*row) for kind in SHAPES for part in ("gaps", "peer") for row in found.get(f"{part} {kind}", [])]
+    rows = [
+        Row(*row) for kind in SHAPES for part in ("gaps", "peer", "hinges") for row in found.get(f"{part} {kind}", [])
+    ]
     head = ["data", "where", "s, median", "s, least", "processor s", "speed-up, least", "of two processes"]
     text = f"{report.markdown_table(head, rates)}\n\n"
     head = ["data", "loss", "where", "solver", "passes", *(f"s to {gap:g} (processor)" for gap in GAPS)]

@@ -155,7 +155,8 @@ def in_turn(cells: dict[str, Cell], fits: dict[str, Fit], rounds: int) -> list[C
     """The cells with the seconds of those who reached the target: everyone once a round, in an order that rotates."""
     times: dict[str, list[float]] = {name: [] for name in fits}
     loads = [os.getloadavg()[0]]
-    for k in range(rounds):
+    # nobody may have reached the target
+    for k in range(rounds if fits else 0):
         order = list(fits)
         for name in order[k % len(order) :] + order[: k % len(order)]:
             times[name].append(timed(fits[name])[1])

@@ -3,12 +3,18 @@
     python benchmarks/measures_study.py --update-readme        (8 minutes of one core; goes on where it was ended)
     python benchmarks/measures_study.py --C 1                  the defaults, without a choice of C
     python benchmarks/measures_study.py --data overlap a9a --splits 3
+    python benchmarks/measures_study.py --report-only --chance   on how many sets one of equals would lose
 
 Half of the examples train and the others test.  With several C the one of each classifier is chosen by F1 on a third of
 the training half, and the classifier is then fitted to the whole half.  A cell is the mean F1 in percent over the
 splits with its standard error.  The default is "within one standard error" if its mean is below that of the best
-classifier by at most the standard error of the latter.  scikit-learn's are ``TunedThresholdClassifierCV`` of
-``LogisticRegression``, with and without balanced classes.
+classifier by at most the standard error of the latter, and "paired" if it is by at most the standard error of the
+difference, split by split: F1 depends on the split more than on the classifier.  scikit-learn's are
+``TunedThresholdClassifierCV`` of ``LogisticRegression``, with and without balanced classes.
+
+``--chance`` draws splits in which the default and all classifiers that are not clearly behind have equal expected F1,
+with the measured covariance of each set, and counts the sets on which the default is not within one standard error of
+the best.  The splits of a set share its examples, which standard errors do not see, so the true chances are larger.
 
 The rule of the default may be changed after a look at the sets in ``DEVELOPMENT``; the others are held out.
 """
@@ -22,7 +28,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/measures_study.py`
 
@@ -64,7 +70,8 @@ CLASSIFIERS: dict[str, Callable[[float], Any]] = {
 }
 
 
-def _made(rows: int, features: int, informative: int, rare: float, noise: float, apart: float, seed: int) -> Any:
+def made(rows: int, features: int, informative: int, rare: float, noise: float, apart: float, seed: int) -> Any:
+    """A synthetic set of two classes."""
     return make_classification(
         rows, features, n_informative=informative, weights=[1 - rare], flip_y=noise, class_sep=apart, random_state=seed
     )
@@ -97,11 +104,20 @@ def _above(name: str, level: float) -> tuple[np.ndarray, np.ndarray]:
     return X, y >= level
 
 
+#: arguments of ``made``, the seed last
+SYNTHETIC = {
+    "overlap": (6000, 30, 10, 0.02, 0.005, 0.8, 0),
+    "overlap-20000": (20000, 30, 10, 0.02, 0.005, 0.8, 0),
+    "overlap-10": (4000, 20, 8, 0.1, 0.05, 0.6, 1),
+    "apart": (4000, 20, 8, 0.05, 0.01, 1.5, 2),
+}
+
 #: what the positives are, and the rows at most
 SETS: dict[str, tuple[str, int, Callable[[], Any]]] = {
-    "overlap": ("synthetic, 2.2%", 6000, lambda: _made(6000, 30, 10, 0.02, 0.005, 0.8, 0)),
-    "overlap-10": ("synthetic, 12%", 4000, lambda: _made(4000, 20, 8, 0.1, 0.05, 0.6, 1)),
-    "apart": ("synthetic, 5.4%", 4000, lambda: _made(4000, 20, 8, 0.05, 0.01, 1.5, 2)),
+    "overlap": ("synthetic, 2.2%", 6000, lambda: made(*SYNTHETIC["overlap"])),
+    "overlap-20000": ("synthetic, 2.2%", 20000, lambda: made(*SYNTHETIC["overlap-20000"])),
+    "overlap-10": ("synthetic, 12%", 4000, lambda: made(*SYNTHETIC["overlap-10"])),
+    "apart": ("synthetic, 5.4%", 4000, lambda: made(*SYNTHETIC["apart"])),
     "a9a": ("income, 24%", 2000, lambda: _published("a9a")),
     "w8a": ("as published, 3.1%", 6000, lambda: _published("w8a")),
     "reuters-moneyfx": ("category, 6.9%", 3000, lambda: _published("reuters-moneyfx")),
@@ -114,7 +130,10 @@ SETS: dict[str, tuple[str, int, Callable[[], Any]]] = {
 
 
 #: the sets on which rules may be tried; all others are held out
-DEVELOPMENT = ("overlap", "overlap-10", "apart", "w8a", "satimage", "cadata", "reuters-moneyfx")
+DEVELOPMENT = ("overlap", "overlap-20000", "overlap-10", "apart", "w8a", "satimage", "cadata", "reuters-moneyfx")
+
+#: a classifier is clearly behind if its paired difference to the best is that many of its standard errors
+CLEARLY = 3.0
 
 #: F1 in percent, processor seconds, surrogate and C of each classifier
 Split = dict[str, tuple[float, float, str, float]]
@@ -146,46 +165,97 @@ def one_split(X: Any, y: np.ndarray, seed: int, Cs: list[float], known: Split | 
     return found
 
 
+class Verdict(NamedTuple):
+    """Means and standard errors of the classifiers of a set, and the default beside the best of them."""
+
+    means: np.ndarray
+    errors: np.ndarray
+    best: int
+    apart: float
+    apart_error: float
+
+    @property
+    def within(self) -> bool:
+        return bool(self.apart >= -self.errors[self.best])
+
+    @property
+    def within_paired(self) -> bool:
+        return bool(self.apart >= -self.apart_error)
+
+
+def verdict(marks: np.ndarray) -> Verdict:
+    """Of marks of splits by classifiers, the default first."""
+    root = np.sqrt(len(marks))
+    means, errors = marks.mean(axis=0), marks.std(axis=0, ddof=1) / root
+    best = int(np.argmax(means))
+    apart = marks[:, 0] - marks[:, best]
+    return Verdict(means, errors, best, float(apart.mean()), float(apart.std(ddof=1) / root))
+
+
+def _marks(splits: list[Split]) -> np.ndarray:
+    return np.array([[split[key][0] for key in CLASSIFIERS] for split in splits])
+
+
 def markdown(cells: dict[str, list[Split]]) -> str:
     """A table of the sets by the classifiers."""
-    rows, kept = [], 0
+    rows, verdicts = [], []
     for name, splits in cells.items():
-        marks = {key: np.array([split[key][0] for split in splits]) for key in CLASSIFIERS}
-        means = {key: own.mean() for key, own in marks.items()}
-        errors = {key: own.std(ddof=1) / np.sqrt(len(own)) for key, own in marks.items()}
-        best = max(means, key=lambda key: means[key])
-        within = means[DEFAULT] >= means[best] - errors[best]
-        kept += within
-        apart = marks[DEFAULT] - marks[best]
-        paired = f"{apart.mean():+.1f} ± {apart.std(ddof=1) / np.sqrt(len(apart)):.1f}"
+        own = verdict(_marks(splits))
+        verdicts.append(own)
         plugged = sum(split[DEFAULT][2] == "plug_in" for split in splits)
-        shown = [
-            f"{'**' if key == best else ''}{means[key]:.1f} ± {errors[key]:.1f}{'**' if key == best else ''}"
-            for key in marks
-        ]
+        marked = ["**" if k == own.best else "" for k in range(len(CLASSIFIERS))]
         took = [np.median([split[key][1] for split in splits]) for key in CLASSIFIERS]
-        seconds = " / ".join(f"{own:.2g}" for own in took)
         rows.append(
             [
                 f"{name} ({SETS[name][0]}{'' if name in DEVELOPMENT else ', held out'})",
-                *shown,
+                *(f"{m}{f:.1f} ± {e:.1f}{m}" for m, f, e in zip(marked, own.means, own.errors, strict=True)),
                 f"{plugged} of {len(splits)}",
-                "yes" if within else "no",
-                paired,
-                seconds,
+                f"{own.apart:+.1f} ± {own.apart_error:.1f}",
+                " / ".join("yes" if one else "no" for one in (own.within, own.within_paired)),
+                " / ".join(f"{seconds:.2g}" for seconds in took),
             ]
         )
     head = [
         "data (positives)",
         *CLASSIFIERS,
         "default took the plug-in",
-        "default within one standard error of the best",
         "default minus best, paired",
+        "within one standard error of the best / of the difference",
     ]
     table = markdown_table([*head, "processor seconds of a split, in this order"], rows)
     missing = ", ".join(name for name in SETS if name not in cells)
-    said = f"Finding: the default is within one standard error of the best on {kept} of {len(rows)} sets."
+    alone, paired = (sum(getattr(own, kind) for own in verdicts) for kind in ("within", "within_paired"))
+    said = (
+        f"Finding: the default is within one standard error of the best on {alone} of {len(rows)} sets, and within one "
+        f"standard error of the paired difference on {paired}."
+    )
     return f"{table}\n\n{said}" + (f" Not measured: {missing}." if missing else "")
+
+
+def chance(cells: dict[str, list[Split]], draws: int = 2000) -> str:
+    """How many sets a default loses that is as good as all classifiers which are not clearly behind."""
+    rng, lost, equals = np.random.default_rng(0), np.zeros((2, draws), dtype=int), []
+    for splits in cells.values():
+        marks, many = _marks(splits), len(splits)
+        own = verdict(marks)
+        behind = marks - marks[:, [own.best]]
+        clearly = behind.mean(axis=0) < -CLEARLY * behind.std(axis=0, ddof=1) / np.sqrt(many)
+        clearly[0] = False
+        # normal splits with the measured covariance
+        residuals = (marks - marks.mean(axis=0))[:, ~clearly] / np.sqrt(many - 1)
+        equals.append(residuals.shape[1])
+        for draw in range(draws):
+            found = verdict(rng.standard_normal((many, many)) @ residuals)
+            lost[:, draw] += (not found.within, not found.within_paired)
+    words = ("of the best", "of the difference")
+    verdicts = [verdict(_marks(splits)) for splits in cells.values()]
+    seen = [sum(not getattr(own, kind) for own in verdicts) for kind in ("within", "within_paired")]
+    lines = [
+        f"one standard error {what}: {own.mean():.1f} of {len(cells)} sets lost on average, none with probability "
+        f"{np.mean(own == 0):.2f}, at least the measured {count} with probability {np.mean(own >= count):.2f}"
+        for what, own, count in zip(words, lost, seen, strict=True)
+    ]
+    return f"If {min(equals)} to {max(equals)} classifiers a set were equally good: " + "; ".join(lines) + "."
 
 
 def main() -> None:
@@ -197,6 +267,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="discard earlier results of the chosen sets")
     parser.add_argument("--remeasure", nargs="+", choices=CLASSIFIERS, default=[], help="these alone, once more")
     parser.add_argument("--report-only", action="store_true", help="only report the results of an earlier run")
+    parser.add_argument("--chance", action="store_true", help="simulate how many sets one of equals would lose")
     parser.add_argument("--update-readme", action="store_true", help="write the section in benchmarks/README.md")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of trivial bounds and of scikit-learn's solvers
@@ -216,7 +287,10 @@ def main() -> None:
             write_json(RESULTS / "measures_study.json", {"C": options.C, "cells": cells})
         print(markdown({name: own}).splitlines()[2], flush=True)
     # a set that was interrupted is not reported
-    text = markdown({name: cells[name] for name in SETS if len(cells.get(name, ())) >= options.splits})
+    whole = {name: cells[name] for name in SETS if len(cells.get(name, ())) >= options.splits}
+    text = markdown(whole)
+    if options.chance:
+        text += f"\n\n{chance(whole)}"
     print(text)
     if options.update_readme:
         update_readme("measures-study", text)

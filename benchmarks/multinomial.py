@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benc
 import numpy as np
 
 from benchmarks import ledger
+from benchmarks.cells import held_out_mark
 from benchmarks.data import load
 from benchmarks.report import markdown_table
 
@@ -137,7 +138,8 @@ def markdown(cells: list[dict[str, Any]]) -> str:
     for problem in problems:
         own = by_key[(*problem, "fenchel")]
         median = statistics.median(own["seconds"])
-        line = [f"{own['data']} ({own['description']}, {own['classes']} classes)", f"{own['C']:g}", f"{own['gap']:g}"]
+        line = [f"{own['data']} ({own['description']}, {own['classes']} classes)", f"{own['C']:g}"]
+        line += [held_out_mark("several classes", own["data"], own["C"]), f"{own['gap']:g}"]
         line += [f"{own['suboptimality']:.1e}", _shown(own["seconds"])]
         for peer in (*OWN, *PEERS):
             cell = by_key.get((*problem, peer))
@@ -150,7 +152,7 @@ def markdown(cells: list[dict[str, Any]]) -> str:
                 ratios += [ratio] if peer == "lbfgs" else []
                 line += [f"{_shown(cell['seconds'])}: {ratio:.1f}×"]
         lines.append(line)
-    head = ["data set", "C", "gap", "suboptimality", "Fenchel", *(f"`{solver}`" for solver in OWN), *PEERS]
+    head = ["data set", "C", "held out", "gap", "suboptimality", "Fenchel", *(f"`{solver}`" for solver in OWN), *PEERS]
     legend = (
         "Processor seconds: median [least–most], certificates included for Fenchel; × is how many times as long "
         "another one takes."

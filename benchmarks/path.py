@@ -25,6 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/path.py`
 
+from benchmarks.cells import held_out_mark, question_of
 from benchmarks.data import DataSet, load
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish, teller
 from benchmarks.report import markdown_table
@@ -53,6 +54,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a9a, 8 values of C")
     parser.add_argument("--data", nargs="+", help="names of data sets, see benchmarks/data.py")
+    parser.add_argument("--largest", type=float, default=math.inf, help="leave out larger values of C of the grid")
+    parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), help="these peers")
     parser.add_argument("--rounds", type=int, default=5, help="timed runs of the whole path")
     parser.add_argument("--cap", type=float, default=60.0, help="seconds that one fit of a peer may take")
     parser.add_argument("--reference-seconds", type=float, default=60.0, help="for the optimum at each C")
@@ -61,7 +64,8 @@ def main() -> None:
     ledger = Ledger(options.output / "path.json", KEY, options.fresh and not options.report_only)
     for name in [] if options.report_only else options.data or (["a9a"] if options.quick else ["20news.binary", "a9a"]):
         print(f"{name}", flush=True)
-        _Measurement(load(name), grid(options.quick), ledger, options).go()
+        Cs = [C for C in grid(options.quick) if options.largest >= C]
+        _Measurement(load(name), Cs, ledger, options).go()
     publish(options, "path", markdown(ledger.cells))
 
 
@@ -72,7 +76,8 @@ class _Measurement:
         self.data, self.Cs, self.ledger, self.options = data, Cs, ledger, options
         self.references = [self._reference(C) for C in Cs]
         self.workers: dict[str, Worker] = {}
-        known = {cell["contender"]: cell for cell in ledger.cells if cell["data"] == data.name and cell["Cs"] == Cs}
+        here = [cell for cell in ledger.cells if cell["data"] == data.name and cell["Cs"] == Cs]
+        known = {cell["contender"]: cell for cell in here if cell["contender"] in (Fenchel.name, *options.only)}
         #: cells by contender; those of an interrupted run are gone on with
         self.cells: dict[str, Cell] = {} if options.again else known
 
@@ -82,10 +87,10 @@ class _Measurement:
 
     def go(self) -> None:
         try:
-            for name in PEERS:
+            for name in self.options.only:
                 order = Order(name, self.data.name, self.Cs[0], False, self.references[0])
                 self.workers[name] = Worker(order, self.options.cap)
-            for name in PEERS:
+            for name in self.options.only:
                 if name not in self.cells:
                     self._keep(self._settings(name))
             if Fenchel.name not in self.cells:
@@ -184,10 +189,10 @@ def markdown(cells: list[Cell]) -> str:
     for data, found in measured.items():
         own = found[Fenchel.name]
         seconds = totals(found)
-        label = f"{data} ({own['description']})"
+        label, held_out = f"{data} ({own['description']})", held_out_mark(question_of(data), data)
         lines += [
-            [label, name, _spread(seconds.get(name)), _ratio(seconds.get(name), seconds[Fenchel.name])]
-            for name in [Fenchel.name, *PEERS, _FASTEST]
+            [label, held_out, name, _spread(seconds.get(name)), _ratio(seconds.get(name), seconds[Fenchel.name])]
+            for name in [Fenchel.name, *(peer for peer in PEERS if peer in found), _FASTEST]
         ]
         Cs = own["Cs"]
         notes.append(
@@ -195,8 +200,9 @@ def markdown(cells: list[Cell]) -> str:
             f"before; Fenchel's largest certified relative gap on the path is {own['worst']:.2e}, its largest judged "
             f"suboptimality {own['worst_judged']:.2e}. {_unreached(found)}".rstrip()
         )
-    head = ["data set", "contender", "seconds for all C", "÷ Fenchel"]
-    legend = "Seconds: median [least–most] of the rounds; everyone goes through the grid once in each round."
+    head = ["data set", "held out", "contender", "seconds for all C", "÷ Fenchel"]
+    legend = "Seconds: median [least–most] of the rounds; everyone goes through the grid once in each round. "
+    legend += "A data set is held out as a whole."
     return "\n\n".join([markdown_table(head, lines), legend, *notes])
 
 

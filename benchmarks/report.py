@@ -36,13 +36,18 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def update_readme(section: str, text: str) -> None:
     """Replace what stands between the markers of a section of the README."""
+    replace_section(README, section, text)
+
+
+def replace_section(file: Path, section: str, text: str) -> None:
+    """Replace what stands between the markers of a section of a page."""
     begin, end = f"<!-- {section}:begin -->", f"<!-- {section}:end -->"
-    page = README.read_text(encoding="utf-8")
+    page = file.read_text(encoding="utf-8")
     before, found_begin, rest = page.partition(begin)
     _, found_end, after = rest.partition(end)
     if not found_begin or not found_end:
-        raise ValueError(f"{README.name} has no section between {begin} and {end}")
-    README.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+        raise ValueError(f"{file.name} has no section between {begin} and {end}")
+    file.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def asked_to_update_readme(description: str | None) -> bool:

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benc
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.cells import held_out_mark, question_of
 from benchmarks.data import DataSet, load
 from benchmarks.l1 import Fit, in_turn, shown, timed
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
@@ -101,10 +102,17 @@ def markdown(cells: list[Cell]) -> str:
     for data, C in dict.fromkeys(key[:2] for key in by_key):
         row = [by_key.get((data, C, name)) for name in CONTENDERS]
         description = next(cell["description"] for cell in row if cell)
-        lines.append([f"{data} ({description})", f"{C:g}", *(shown(cell, row[0]) for cell in row)])
+        lines.append(
+            [
+                f"{data} ({description})",
+                f"{C:g}",
+                held_out_mark(question_of(data), data, C),
+                *(shown(cell, row[0]) for cell in row),
+            ]
+        )
     heads = [name if name == PEER else f"`{name}`" for name in CONTENDERS]
     loads = [load for cell in cells for load in cell["load"]]
-    return markdown_table(["data set", "C", *heads], lines) + (
+    return markdown_table(["data set", "C", "held out", *heads], lines) + (
         f"\n\nProcessor seconds to a relative gap of {TARGET:g}, one thread: the median and the range of runs in turn, "
         "and in parentheses the median of the ratios to `dual_conjugate_gradient` of the same round (above 1: that is "
         "faster). A gap instead of seconds: what was reached at the cap, which is in wall-clock seconds, and the "

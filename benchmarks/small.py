@@ -70,7 +70,7 @@ def models(name: str) -> dict[str, dict[str, Any]]:
         "LinearSVC": {
             "scikit-learn": svm.LinearSVC(),
             "drop-in": fenchel.LinearSVC(),
-            "own": fenchel.LinearClassifier("squared_hinge", C=2.0),
+            "own": fenchel.LinearClassifier("squared_hinge"),
         },
         "LogisticRegression": {
             "scikit-learn": linear_model.LogisticRegression(max_iter=1000),

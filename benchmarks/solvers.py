@@ -51,7 +51,7 @@ _MEASURABLE = 0.004
 
 
 class Family(NamedTuple):
-    """Problems as a product; ``question`` of cells.py says which of them are held out."""
+    """Problems as a product; ``question`` of cells.py says which of them are held out, an empty one that none is."""
 
     question: str
     losses: tuple[str, ...]
@@ -66,6 +66,7 @@ FAMILIES = {
         ("hinge", "logistic"),
         ("a9a", "w8a", "mushrooms", "covtype@50000", "kddcup99@50000", "mnist@4000-dense"),
     ),
+    "long rows": Family("", ("logistic",), ("even@40000", "uneven@40000"), Cs=(0.1, 100.0)),
     "text": Family("text", ("hinge", "logistic"), ("20news.binary", "imdb", "reuters-moneyfx")),
     "regression": Family(
         "regression", ("epsilon_insensitive", "squared", "quantile"), ("abalone", "cpusmall", "cadata", "housing.scale")
@@ -157,7 +158,8 @@ def _measured(family: str, data: DataSet, loss: str, C: float, tol: float, cap: 
             times[name].append(_timed(problem, name, tol, cap)["seconds"])
     for name, run in found.items():
         run["seconds"] = statistics.median(times[name])
-    held_out = is_held_out(FAMILIES[family].question, data.name.partition("@")[0].removesuffix(".scale"), C)
+    question = FAMILIES[family].question
+    held_out = bool(question) and is_held_out(question, data.name.partition("@")[0].removesuffix(".scale"), C)
     identity = {"family": family, "data": data.name, "loss": loss, "C": C, "tol": tol, "held_out": held_out}
     return {**identity, "description": data.description, "load": os.getloadavg()[0], "solvers": found}
 

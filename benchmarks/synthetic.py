@@ -2,6 +2,10 @@
 
 gaussian@n   n rows of 30 standard normal features as a dense array; scores of a planted model of unit length plus
              normal noise of standard deviation 0.5; the class is the sign.  About 15 % of the classes are noise.
+even@n       n rows of 300 standard normal features; scores of a planted normal model, of variance 4, plus
+             logistic noise; the class is the sign.
+uneven@n     the same with features whose standard deviations fall geometrically from 1 to 1/300, turned by a random
+             orthogonal matrix; the planted model is the same on the features of unit deviation.
 text@N       texts of 100 words each, drawn from a vocabulary of 100,000 words whose frequency falls as 1/rank; a
              row holds log(vocabulary rank + 1)-weighted counts scaled to unit length (rare words count more, as in
              tf-idf); about 80 distinct words a row, and N/80 rows; the class is the side of the median on which the
@@ -18,6 +22,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import norm
 
 GAUSSIAN_COLUMNS = 30
+#: features of ``even`` and ``uneven``, and the least standard deviation of the second
+LONG_ROW, _LEAST_DEVIATION = 300, 1.0 / 300.0
 _NOISE = 0.5
 VOCABULARY = 100_000
 WORDS_PER_TEXT = 100
@@ -33,6 +39,18 @@ def gaussian(rows: int) -> tuple[np.ndarray, np.ndarray]:
     planted /= np.linalg.norm(planted)
     matrix = random.standard_normal((rows, GAUSSIAN_COLUMNS))
     return matrix, np.where(matrix @ planted + _NOISE * random.standard_normal(rows) > 0.0, 1.0, -1.0)
+
+
+def even(rows: int, least: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """The recipe even@rows; with the least standard deviation of a feature."""
+    random = np.random.default_rng(0)
+    planted = 2.0 / np.sqrt(LONG_ROW) * random.standard_normal(LONG_ROW)
+    matrix = random.standard_normal((rows, LONG_ROW))
+    labels = np.where(matrix @ planted + random.logistic(size=rows) > 0.0, 1.0, -1.0)
+    if least < 1.0:
+        turn = np.linalg.qr(random.standard_normal((LONG_ROW, LONG_ROW)))[0]
+        matrix = matrix @ (np.geomspace(1.0, least, LONG_ROW)[:, None] * turn)
+    return matrix, labels
 
 
 def text(nonzeros: int) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -70,7 +88,12 @@ def tidy(matrix: Any) -> sp.csr_matrix:
 
 
 #: made for a size
-RECIPES: dict[str, Callable[[int], tuple[Any, np.ndarray]]] = {"gaussian": gaussian, "text": text}
+RECIPES: dict[str, Callable[[int], tuple[Any, np.ndarray]]] = {
+    "gaussian": gaussian,
+    "even": even,
+    "uneven": lambda rows: even(rows, _LEAST_DEVIATION),
+    "text": text,
+}
 #: small, of one size
 SIMULATED: dict[str, Callable[[], tuple[sp.csr_matrix, np.ndarray]]] = {
     "simulated": lambda: _simulated(regression=False),

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import fenchel
-from benchmarks import charts
-from benchmarks.cells import QUESTIONS, cells, is_held_out
-from benchmarks.floors import floor
+from benchmarks import charts, overall
+from benchmarks.cells import QUESTIONS, cells, held_out_mark, is_held_out, question_of
+from benchmarks.floors import products_of
+from benchmarks.races import DEFAULTS, SOURCES, races
 from benchmarks.report import README
 from benchmarks.solvers import regret
 from commands import run_module
@@ -138,6 +139,11 @@ def test_path(tmp_path: Path) -> None:
     assert "the fastest peer at each C" in run_module("benchmarks.path", *options)
     own = next(cell for cell in _cells(tmp_path, "path") if cell["contender"] == "Fenchel")
     assert own["worst"] <= 1e-3
+    some = ["--quick", "--data", "simulated", "--rounds", "1", "--only", "LIBLINEAR", "--largest", "0.05"]
+    assert "| scikit-learn |" not in run_module("benchmarks.path", *some, "--output", str(tmp_path / "some"))
+    found = _cells(tmp_path / "some", "path")
+    assert {cell["contender"] for cell in found} == {"Fenchel", "LIBLINEAR"}
+    assert all(max(cell["Cs"]) <= 0.05 for cell in found)
 
 
 @pytest.mark.thorough
@@ -186,6 +192,22 @@ def test_l1(tmp_path: Path) -> None:
         ("squared", "fenchel"),
     }
     assert all(cell["reached"] and cell["gap"] <= 1e-4 and len(cell["seconds"]) == 1 for cell in cells)
+
+
+def test_made_lassos(tmp_path: Path) -> None:
+    which = ["--rows", "80", "--without", "celer", "--rounds", "1", "--output", str(tmp_path)]
+    printed = run_module("benchmarks.made_lassos", *which)
+    assert "| lasso | 80 " in printed
+    cells = _cells(tmp_path, "made_lassos")
+    assert {cell["contender"] for cell in cells} == {"fenchel", "HiGHS", "scikit-learn"}
+    assert all(cell["reached"] and cell["gap"] <= cell["target"] for cell in cells)
+
+
+@pytest.mark.thorough
+def test_newton_floors(tmp_path: Path) -> None:
+    which = ["--loss", "logistic", "--C", "1", "--rounds", "1"]
+    (cell,), _ = _tiny(tmp_path, "newton_floors", *which)
+    assert 0.0 < sum(cell[kind] for kind in ("Hessians", "products", "inner", "losses")) < 10.0 * cell["fit"] + 1.0
 
 
 def test_ridge(tmp_path: Path) -> None:
@@ -316,6 +338,20 @@ def test_sequences_table() -> None:
     assert "| Fenchel, max-margin, until proved | " in said
 
 
+@pytest.mark.thorough
+def test_rule_of_sequences() -> None:
+    said = run_module("benchmarks.sequence_rules", "--limit", "0.2")
+    assert said.count("| log-loss | ") == 9
+    assert "`frank_wolfe` |" in said
+
+
+@pytest.mark.thorough
+def test_features_of_pairs_of_tokens() -> None:
+    said = run_module("benchmarks.sequence_edges", "--tokens", "200", "--limit", "2")
+    assert said.count("`exponentiated_gradient`") == 2
+    assert "| max-margin | 5 | `frank_wolfe` |" in said
+
+
 def test_growth_of_sequences() -> None:
     said = run_module("benchmarks.sequence_growth", "--most-tokens", "1000", "--most-labels", "10", "--rounds", "1")
     for solver in ("exponentiated_gradient", "frank_wolfe"):
@@ -335,6 +371,87 @@ def test_charts_find_their_tables(name: str) -> None:
         assert all(seconds > 0.0 for seconds in line.times.values())
 
 
+def _section(page: str, name: str) -> str:
+    return page.partition(f"<!-- {name}:begin -->\n")[2].partition(f"\n<!-- {name}:end -->")[0]
+
+
+def test_charts_are_drawn_from_the_tables_of_today() -> None:
+    """A chart whose table changed is stale: `make bench-overall` draws it again."""
+    page, drawn = README.read_text(encoding="utf-8"), json.loads(charts.DRAWN.read_text(encoding="utf-8"))
+    found = {name: charts.lines(page, question) for name, question in charts.QUESTIONS.items()}
+    expected = {name: charts.digest(shown) for name, shown in {**found, "overall": overall.dots(page)}.items()}
+    assert drawn == expected
+    assert {file.stem for file in charts.FOLDER.glob("*.png")} == set(drawn)
+
+
+def test_summaries_follow_the_tables() -> None:
+    """`make bench-overall` writes both pages from the tables, and nobody else does."""
+    page = README.read_text(encoding="utf-8")
+    assert _section(page, "overall") == overall.markdown(page)
+    assert _section(overall.DOCS.read_text(encoding="utf-8"), "overall") == overall.docs_table(page)
+
+
+@pytest.mark.parametrize("source", [*SOURCES, DEFAULTS], ids=lambda source: source.section)
+def test_races_have_ratios(source: Any) -> None:
+    found = races(README.read_text(encoding="utf-8"), source)
+    assert len(found) >= 2
+    assert all(race.ratio > 0.0 for race in found)
+
+
+def test_ratios_are_those_of_the_fastest_peer() -> None:
+    table = "<!-- x:begin -->\n| data set | C | own | A | B |\n| --- |\n"
+    table += "| a9a (2 × 3) | 1 | 2 [1–3] | 3 ×1.5 | > 10 |\n| w8a | 100 | 2 | > 10 | > 20 |\n"  # noqa: RUF001
+    table += "| imdb | 1 | gap 0.1 after 3 | 1 | – |\n| imdb | 1 | 2 | gap 0.1 after 3 | – |\n<!-- x:end -->"  # noqa: RUF001
+    source = SOURCES[0]._replace(section="x", ratio="", own=("own",), peers=("A", "B"))
+    assert [race[2:6] for race in races(table, source)] == [("a9a", 1.5, False, False), ("w8a", 10.0, True, True)]
+
+
+@pytest.mark.parametrize("section", ["speed", "rehline", "kernels", "multinomial", "bundle", "joint", "path", "ridge"])
+def test_tables_say_what_is_held_out(section: str) -> None:
+    lines = [
+        dict(zip(head, row, strict=True))
+        for _, head, rows in charts.tables(README.read_text(encoding="utf-8"), section)
+        if "data set" in head
+        for row in rows
+    ]
+    assert len(lines) >= 4
+    for line in lines:
+        data, C = line["data set"].partition(" (")[0], line.get("C", line.get("C, gamma", "")).partition(",")[0]
+        question = {"multinomial": "several classes", "joint": "several classes", "bundle": "measures"}.get(section)
+        question = question or ("kernels" if section == "kernels" else question_of(data))
+        assert line["held out"] == held_out_mark(question, data, float(C) if C else None), line
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peaks of memory are read from Linux")
+def test_memory_of_cases(tmp_path: Path) -> None:
+    names = ["dense, logistic", "sparse, Weston-Watkins, 10 classes"]
+    printed = _run_apart("benchmarks.memory", "--cases", *names, "--size-mb", "1", "--output", str(tmp_path))
+    results = json.loads((tmp_path / "memory-cases.json").read_text(encoding="utf-8"))["results"]
+    assert [found["case"] for found in results] == names
+    assert all(found["model"] > 0 and found["raise"] >= 0 and found["case"] in printed for found in results)
+
+
+def test_the_busiest_thread_is_watched() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from benchmarks.threads import busiest_thread
+
+    with busiest_thread() as path, ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda n: sum(range(n)), [100_000, 10, 10])) == [sum(range(100_000)), 45, 45]
+    assert 0.0 < path.longest <= path.total
+    path.clear()
+    assert path.longest == path.total == 0.0
+
+
+def test_defaults(tmp_path: Path) -> None:
+    options = ["--data", "simulated", "--model", "LinearSVC", "LogisticRegression", "--rounds", "1"]
+    printed = run_module("benchmarks.defaults", *options, "--output", str(tmp_path))
+    assert printed.count("| simulated (") == 2
+    for cell in _cells(tmp_path, "defaults"):
+        assert cell["reached"]
+        assert cell["own_excess"] <= cell["excess"] + 1e-8
+
+
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [("0.107 [0.104, 0.121]", 0.107), ("5", 5.0), ("1e-05 (3)", 1e-5), ("gap 0.03 at 20 s", None), ("", None)],
@@ -343,8 +460,8 @@ def test_charts_read_cells(cell: str, expected: float | None) -> None:
     assert charts.seconds(cell) == expected
 
 
-def test_floor_counts_both_products_of_passes_and_certificates() -> None:
-    assert floor({"passes": 4.0, "certificates": 1, "scores": 0.25, "adjoint": 0.5}) == 3.75
+def test_both_products_of_passes_and_certificates_are_counted() -> None:
+    assert products_of({"passes": 4.0, "certificates": 1, "scores": 0.25, "adjoint": 0.5}) == 3.75
 
 
 def test_regret_of_auto() -> None:

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from benchmarks.cells import QUESTIONS, held_out_mark, question_of
 from benchmarks.ledger import Cell
 from benchmarks.speed.contenders import Fenchel, FenchelIntercept
 from benchmarks.speed.tasks import LOSSES
@@ -75,8 +76,15 @@ def groups() -> dict[str, Callable[[Cell], bool]]:
         **by_loss,
         "covtype (sparse and dense)": lambda cell: cell["data"].startswith("covtype"),
         "dense regression sets, C ≥ 10": lambda cell: LOSSES[cell["loss"]].regression and cell["C"] >= 10,
-        "sparse sets": lambda cell: cell["sparse"],
+        "text": lambda cell: cell["data"] in QUESTIONS["text"].open + QUESTIONS["text"].held_out,
+        "open to tuning": lambda cell: not is_held_out(cell),
+        "held out": is_held_out,
     }
+
+
+def is_held_out(cell: Cell) -> bool:
+    """Whether nobody tunes on this data set and C."""
+    return held_out_mark(question_of(cell["data"]), cell["data"], cell["C"]) == "yes"
 
 
 def middle(rows: list[Row]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import statistics
 
+from benchmarks.cells import held_out_mark, question_of
 from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
 from benchmarks.speed.comparing import Row, advantage, first_of, groups, intercept_cost, middle, rows_of
@@ -50,9 +51,11 @@ def _table(rows: list[Row]) -> str:
         first, own = first_of(row), row.get(Fenchel.name)
         found = [cell_text(row.get(name), own) for name in names]
         label = f"{first['data']} ({first['description']})"
-        lines.append([label, f"{first['C']:g}", f"{first['target']:g}", *found, str(advantage(row) or "–")])
+        held_out = held_out_mark(question_of(first["data"]), first["data"], first["C"])
+        place = [label, f"{first['C']:g}", held_out, f"{first['target']:g}"]
+        lines.append([*place, *found, str(advantage(row) or "–")])
     columns = [name if CONTENDERS[name].counted or name.startswith(Fenchel.name) else f"({name})" for name in names]
-    return markdown_table(["data set", "C", "target", *columns, "fastest peer ÷ Fenchel"], lines)
+    return markdown_table(["data set", "C", "held out", "target", *columns, "fastest peer ÷ Fenchel"], lines)
 
 
 def cell_text(cell: Cell | None, own: Cell | None) -> str:
