@@ -1,7 +1,7 @@
 """What a stored row was made from: hashes of its method's sources and of its data, and the load of the machine.
 
-    python reproductions/provenance.py                  the rows that are stale, and the commands that renew them
-    python reproductions/provenance.py --accept "why"   note that the present sources give the same results
+    python reproductions/provenance.py                           the rows that are stale, and what renews them
+    python reproductions/provenance.py --accept FROM TO "why"    note that this change gives the same results
 
 A row in results/*.json has ``provenance``: the hash of the sources that were in place when its run began, the hash of
 the files of its data, and the load average.  A row is stale when a hash of today is another one.
@@ -12,8 +12,9 @@ and the certificates are not among them: laws of their own watch these, and a ch
 Comments, docstrings, annotations, the order of files and the modules that names are imported from do not count.  So a
 renamed file or a reworded comment changes nothing, and a changed constant does.
 
-A change of these files that can't change results (a renamed variable, a new option that is off) is noted with
-``--accept`` in accepted.json, with its reason; the rows keep the hash that they were made with.
+A change of these files that can't change results (a renamed variable, a new option that is off), or whose effect was
+measured and is stated, is noted with ``--accept`` in accepted.json; the rows keep the hash that they were made with.
+Each pair of hashes has a reason of its own: rows that are stale together need not be stale for the same change.
 """
 
 from __future__ import annotations
@@ -195,9 +196,15 @@ class Accepted:
             seen |= {change["to"] for change in self.changes if change["from"] in seen}
         return present in seen
 
-    def add(self, pairs: Iterable[tuple[str, str]], why: str) -> None:
-        """Note changes and write the file."""
-        self.changes += [{"from": stored, "to": present, "why": why} for stored, present in sorted(set(pairs))]
+    def add(self, stored: str, present: str, why: str, stale: Iterable[Stale]) -> None:
+        """Note the change between two hashes of stale rows, and write the file."""
+        pairs = sorted({(one.stored, one.present) for one in stale if one.what == "sources"})
+        if (stored, present) not in pairs:
+            known = ", ".join(f"{old} {new}" for old, new in pairs) or "none"
+            raise ValueError(f"no row is stale from {stored} to {present}: the pairs of stale rows are {known}")
+        if not why.strip():
+            raise ValueError(f"no reason for the change from {stored} to {present}: say why results stay as they are")
+        self.changes.append({"from": stored, "to": present, "why": why})
         self.file.write_text(json.dumps({"changes": self.changes}, indent=1) + "\n", encoding="utf-8")
 
 
@@ -242,13 +249,16 @@ def every_study() -> list[Study]:
 def main() -> None:
     """Report, and note changes with ``--accept``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--accept", metavar="WHY", help="the reason why the changes of sources do not change results")
+    told = "a pair of hashes of stale rows, and why results stay as they are; once for each pair"
+    parser.add_argument("--accept", nargs=3, action="append", default=[], metavar=("FROM", "TO", "WHY"), help=told)
     options = parser.parse_args()
     stale = [one for study in every_study() for one in stale_rows(study)]
-    if options.accept and stale:
-        sources = [(one.stored, one.present) for one in stale if one.what == "sources"]
-        Accepted().add(sources, options.accept)
-        stale = [one for one in stale if one.what == "data"]
+    for stored, present, why in options.accept:
+        try:
+            Accepted().add(stored, present, why, stale)
+        except ValueError as error:
+            parser.error(str(error))
+        stale = [one for one in stale if (one.what, one.stored, one.present) != ("sources", stored, present)]
     print(report(stale) or "no stored row is stale")
 
 

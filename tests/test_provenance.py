@@ -147,13 +147,45 @@ def test_accepted_changes_are_kept_with_their_reason(study, tmp_path):
     for text, why in reasons.items():
         (tmp_path / "fast.py").write_text(f"step = '{text}'\n", encoding="utf-8")
         [stale] = stale_rows(study, Accepted(file))
-        Accepted(file).add([(stale.stored, stale.present)], why)
+        Accepted(file).add(stale.stored, stale.present, why, [stale])
         assert stale_rows(study, Accepted(file)) == []
     changes = json.loads(file.read_text(encoding="utf-8"))["changes"]
     assert [change["why"] for change in changes] == list(reasons.values())
     # a change that was not accepted is not
     (tmp_path / "fast.py").write_text("step = 'third'\n", encoding="utf-8")
     assert len(stale_rows(study, Accepted(file))) == 1
+
+
+def test_each_stale_pair_needs_a_reason_of_its_own(study, tmp_path):
+    _run(study)
+    file = tmp_path / "accepted.json"
+    for name in ("fast", "slow"):
+        (tmp_path / f"{name}.py").write_text(f"step = 'another {name}'\n", encoding="utf-8")
+    fast, slow = stale = stale_rows(study, Accepted(file))
+    Accepted(file).add(fast.stored, fast.present, "the fast one only", stale)
+    # the reason of one change is not that of another one
+    assert [one.row for one in stale_rows(study, Accepted(file))] == [slow.row]
+    with pytest.raises(ValueError, match="no row is stale from"):
+        Accepted(file).add(fast.stored, slow.present, "a pair that is not there", stale)
+    with pytest.raises(ValueError, match="no reason"):
+        Accepted(file).add(slow.stored, slow.present, " ", stale)
+    assert len(json.loads(file.read_text(encoding="utf-8"))["changes"]) == 1
+
+
+def test_the_command_accepts_pairs_with_their_reasons(study, tmp_path, monkeypatch, capsys):
+    _run(study)
+    monkeypatch.setattr(provenance, "every_study", lambda: [study])
+    defaults = (tmp_path / "accepted.json", *Accepted.__init__.__defaults__[1:])
+    monkeypatch.setattr(Accepted.__init__, "__defaults__", defaults)
+    (tmp_path / "fast.py").write_text("step = 'faster'\n", encoding="utf-8")
+    [stale] = stale_rows(study)
+    monkeypatch.setattr("sys.argv", ["provenance.py", "--accept", stale.stored, stale.present, "a name was changed"])
+    provenance.main()
+    assert "no stored row is stale" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["provenance.py", "--accept", stale.stored, stale.present, "once more"])
+    with pytest.raises(SystemExit):
+        provenance.main()
+    assert "the pairs of stale rows are none" in capsys.readouterr().err
 
 
 def _studies():

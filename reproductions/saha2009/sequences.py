@@ -1,7 +1,8 @@
 """App. E on handwritten words: the rate of the excessive gap method on a max-margin Markov network, and a kernel.
 
-python reproductions/saha2009/sequences.py             results/sequences.png and sequences.md
-python reproductions/saha2009/sequences.py --quick     the same from made-up words, with --output
+python reproductions/saha2009/sequences.py                   what is missing; results/sequences.png and sequences.md
+python reproductions/saha2009/sequences.py --report-only     the same from results/sequences.json
+python reproductions/saha2009/sequences.py --quick           from made-up words, nothing is kept
 
 Figure: duality gaps of certificates against data passes, on the first words of the first fold of the OCR letters, with
 the bound (26), 4 L D_2 / ((k + 1)(k + 2)), for the exact L.  ``pragam`` has the Euclidean prox function, through
@@ -19,6 +20,7 @@ import csv
 import lzma
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -31,12 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
+from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
 from fenchel import Problem, SequenceClassifier, solve
 from fenchel.designs import ChainDesign
 from fenchel.risks import ChainHinge
 from fenchel.solvers import Bregman, Bundle, FrankWolfe, Pragam, Solver
 from fenchel.solvers.reference.chain_sets import CliqueMarginals
+from reproductions.provenance import StampedLedger
+from reproductions.saha2009.origin import SEQUENCES
 
 RESULTS = Path(__file__).resolve().parent / "results"
 #: words and C of the figure, and the relative gap at which a run ends
@@ -103,35 +108,39 @@ def exact_lipschitz(problem: Problem) -> float:
     return float(top[0]) ** 2 / problem.lam
 
 
-def curves(problem: Problem, passes: int) -> tuple[dict[str, tuple[Floats, Floats]], float]:
-    """Passes and gaps of each method, and L D_2 of the Euclidean prox function."""
-    L = exact_lipschitz(problem)
-    methods: dict[str, Solver] = {
+def methods(L: float) -> dict[str, Solver]:
+    """The methods of the figure; L is the exact one."""
+    return {
         "pragam, exact L": Pragam(L),
         "pragam": Pragam(),
         "bregman (entropy)": Bregman(),
         "frank_wolfe (BCFW)": FrankWolfe(seed=0),
         "bundle": Bundle(),
     }
-    found = {}
-    for name, solver in methods.items():
-        begin = time.process_time()
-        solution = solve(problem, solver, tol=FIGURE_TOL, max_iter=passes, certify_every=2.0)
-        # of the best model and the best dual point so far
-        primal = np.minimum.accumulate([point.primal for point in solution.trace])
-        dual = np.maximum.accumulate([point.dual for point in solution.trace])
-        found[name] = np.array([point.passes for point in solution.trace]), primal - dual
-        print(
-            f"{name}: {solution.passes:g} passes, {time.process_time() - begin:.0f} s, {solution.certificate}",
-            flush=True,
-        )
+
+
+def run_method(problem: Problem, name: str, L: float, passes: int) -> Cell:
+    """Passes and gaps of a method, and L D_2 of the Euclidean prox function."""
+    begin = time.process_time()
+    solution = solve(problem, methods(L)[name], tol=FIGURE_TOL, max_iter=passes, certify_every=2.0)
+    seconds = time.process_time() - begin
+    # of the best model and the best dual point so far
+    primal = np.minimum.accumulate([point.primal for point in solution.trace])
+    dual = np.maximum.accumulate([point.dual for point in solution.trace])
+    columns = {"passes": [point.passes for point in solution.trace], "gap": primal - dual}
+    curve = {key: " ".join(f"{value:.6g}" for value in values) for key, values in columns.items()}
     risk = problem.risk.chains().max_margin()  # type: ignore[union-attr]
     assert risk is not None
-    return found, L * CliqueMarginals(risk).d_range
+    constant = L * CliqueMarginals(risk).d_range
+    facts = {"seconds": seconds, "words": len(risk.sequences.lengths), "constant": constant}
+    return {"part": "figure", "name": name, "C": FIGURE_C, "solver": solution.solver, **facts, "curve": curve}
 
 
-def draw(found: dict[str, tuple[Floats, Floats]], constant: float, words: int, file: Path) -> None:
+def draw(cells: list[Cell], file: Path) -> None:
     """Gaps against passes, with the bound (26)."""
+    own = [cell for cell in cells if cell["part"] == "figure"]
+    found = {cell["name"]: [np.array(line.split(), float) for line in cell["curve"].values()] for cell in own}
+    constant, words = own[0]["constant"], own[0]["words"]
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -152,40 +161,70 @@ def draw(found: dict[str, tuple[Floats, Floats]], constant: float, words: int, f
     plt.close(figure)
 
 
-def table(data: Words) -> str:
-    """Shares of wrong letters after a fit to the first fold."""
+def fitted(data: Words, name: str, loss: str, options: dict[str, Any]) -> Cell:
+    """The share of wrong letters after a fit to the first fold."""
     X, y, folds = data
     train, test = np.flatnonzero(folds == 0), np.flatnonzero(folds != 0)
-    rows = []
-    for name, loss, options in MODELS:
-        begin = time.process_time()
-        model = SequenceClassifier(loss, tol=1e-2, max_iter=5000, random_state=0, **options)
-        model.fit([X[q] for q in train], [y[q] for q in train])
-        seconds = time.process_time() - begin
-        wrong = 100.0 - 100.0 * model.score([X[q] for q in test], [y[q] for q in test])
-        gap = model.certificate_.gap / model.certificate_.primal
-        rows.append([name, f"{options['C']:g}", f"{wrong:.2f}", f"{gap:.1e}", f"{seconds:.0f}"])
-        print(*rows[-1], flush=True)
+    begin = time.process_time()
+    model = SequenceClassifier(loss, tol=1e-2, max_iter=5000, random_state=0, **options)
+    model.fit([X[q] for q in train], [y[q] for q in train])
+    seconds = time.process_time() - begin
+    wrong = 100.0 - 100.0 * model.score([X[q] for q in test], [y[q] for q in test])
+    gap = model.certificate_.gap / model.certificate_.primal
+    facts = {"solver": model.solver_, "seconds": seconds, "wrong": wrong, "gap": gap}
+    return {"part": "table", "name": name, "C": options["C"], **facts}
+
+
+def table(cells: list[Cell]) -> str:
+    """Shares of wrong letters."""
+    order = {(name, options["C"]): place for place, (name, _, options) in enumerate(MODELS)}
+    rows = [
+        [cell["name"], f"{cell['C']:g}", f"{cell['wrong']:.2f}", f"{cell['gap']:.1e}", f"{cell['seconds']:.1f}"]
+        for cell in sorted(cells, key=lambda cell: order.get((cell["name"], cell["C"]), len(order)))
+        if cell["part"] == "table"
+    ]
     return markdown_table(["model", "C", "wrong letters, %", "proved relative gap", "processor s"], rows)
 
 
 def main() -> None:
-    """Draw the figure and write the table."""
+    """Run what is missing, draw the figure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--quick", action="store_true", help="made-up words")
     parser.add_argument("--only", choices=["figure", "table"], default=None, help="one of the two")
+    parser.add_argument("--again", action="store_true", help="make these runs again")
+    parser.add_argument("--report-only", action="store_true", help="run nothing")
     options = parser.parse_args()
-    data = made_up() if options.quick else letters()
-    X, y, folds = data
-    options.output.mkdir(parents=True, exist_ok=True)
+    if options.quick and options.output == RESULTS:
+        options.output = Path(tempfile.mkdtemp())
+    ledger = StampedLedger(SEQUENCES, options.output, options.again)
+    if not options.report_only:
+        run_missing(ledger, made_up() if options.quick else letters(), options.only, 12 if options.quick else PASSES)
     if options.only != "table":
-        first = np.flatnonzero(folds == 0)[:WORDS]
-        problem = max_margin_problem([X[q] for q in first], [y[q] for q in first])
-        found, constant = curves(problem, 12 if options.quick else PASSES)
-        draw(found, constant, len(first), options.output / "sequences.png")
+        draw(ledger.cells, options.output / "sequences.png")
     if options.only != "figure":
-        (options.output / "sequences.md").write_text(table(data) + "\n", encoding="utf-8")
+        (options.output / "sequences.md").write_text(table(ledger.cells) + "\n", encoding="utf-8")
+
+
+def run_missing(ledger: StampedLedger, data: Words, only: str | None, passes: int) -> None:
+    """What is not in the ledger, of the figure or the table if one is named."""
+    X, y, folds = data
+    first = np.flatnonzero(folds == 0)[:WORDS]
+    names = [name for name in methods(1.0) if not ledger.has(part="figure", name=name, C=FIGURE_C)]
+    if names and only != "table":
+        problem = max_margin_problem([X[q] for q in first], [y[q] for q in first])
+        L = exact_lipschitz(problem)
+        for name in names:
+            cell = run_method(problem, name, L, passes)
+            ledger.add([cell])
+            print(f"{name}: {cell['seconds']:.1f} s, gap {cell['curve']['gap'].split()[-1]}", flush=True)
+    for name, loss, chosen in MODELS if only != "figure" else ():
+        if not ledger.has(part="table", name=name, C=chosen["C"]):
+            # compiles the loops
+            fitted(made_up(), name, loss, chosen)
+            cell = fitted(data, name, loss, chosen)
+            ledger.add([cell])
+            print(f"{name}: {cell['seconds']:.1f} s, {cell['wrong']:.2f}% wrong", flush=True)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,8 @@ def markdown(cells: list[Cell]) -> str:
 
 _LEGEND = (
     "Iterations until the lowest objective so far is within that share of the minimum, then processor seconds of the "
-    "solver [least–most of three seeds where the order is random; the second and the third have a third of the cap]; "
+    "solver [least–most of three seeds where the order is random; those of pegasos-1 after the first have a third of "
+    "the cap]; "
     "`>` if it was not within the cap, or the method ended by itself (LIBLINEAR after 300 passes), with the error at "
     "the end. An iteration is a step of the method: a pass over the examples that are not set aside for "
     "dual_coordinate and LIBLINEAR, and a whole pass for pegasos-1 (n of its steps). The minimum is a certified lower "

@@ -8,13 +8,19 @@ from reproductions.wang2021.race import KEY as RACE_KEY
 from reproductions.wang2021.race import OURS
 from reproductions.wang2021.runs import KEY, RESULTS
 
-_SOLVER = [f"src/fenchel/solvers/block_coordinate/{name}.py" for name in ("solver", "loop", "loop_blocks", "state")]
+_BLOCK = "src/fenchel/solvers/block_coordinate"
+_BLOCKS = f"{_BLOCK}/loop_blocks.py"
 PARTS = {
-    "solver": [*_SOLVER, "src/fenchel/risks/multiclass/hinges.py"],
+    "solver": [
+        *(f"{_BLOCK}/{name}.py" for name in ("solver", "loop", "loop_standing", "state", "averaging")),
+        _BLOCKS,
+        "src/fenchel/solvers/shrinking.py",
+        "src/fenchel/risks/multiclass/hinges.py",
+    ],
     "runs": ["reproductions/wang2021/runs.py::Crossings,problem_of,solver_of,run,_SHARK_ACCURACY"],
     "race": ["reproductions/wang2021/race.py::our_run,authors_run,run,crossings,VIOLATION,AUTHORS"],
     "thousand": ["reproductions/wang2021/race_sets.py::thousand,_ROWS"],
-    "subproblem": ["reproductions/wang2021/subproblem.py", _SOLVER[2]],
+    "subproblem": ["reproductions/wang2021/subproblem.py", _BLOCKS],
 }
 _SCALED = ("dna", "satimage", "letter", "sector")
 

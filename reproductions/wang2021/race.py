@@ -16,6 +16,7 @@ than 1e-6, as in the authors' program, whose order of examples has one seed: a s
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import statistics
 import subprocess
@@ -166,19 +167,27 @@ def jobs(sets: Sequence[str], seeds: int | None = None) -> Iterator[tuple[Job, S
                     yield Job(data, exponent, seed), paper.DECAYS[: plan.decays]
 
 
+def commit_of(program: str) -> str:
+    """The commit that the authors' program was built from, or the hash of the file where it is not in a checkout."""
+    command = ["git", "-C", str(Path(program).resolve().parent), "rev-parse", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or f"sha256 {hashlib.sha256(Path(program).read_bytes()).hexdigest()}"
+
+
 def run_missing(ledger: Any, wanted: Iterator[tuple[Job, Sequence[float]]], again: bool = False) -> None:
     """Everything that is wanted and not in the ledger."""
     program = os.environ.get(PROGRAM)
     names = CONTENDERS if program else OURS
     if not program:
         print(f"{PROGRAM} is not set: the authors' program is left out")
+    version = commit_of(program) if program else ""
     todo = [one for one in wanted if again or not all(ledger.has(**one[0]._asdict(), contender=name) for name in names)]
     if todo:
         # compiles
         run(load("clouds"), Job("clouds", 0, 0), paper.DECAYS[:1], None)
     for place, (job, decays) in enumerate(todo, 1):
         cells = run(load(job.data), job, decays, program)
-        ledger.add(cells)
+        ledger.add({**cell, "program": version} if cell["contender"] in AUTHORS else cell for cell in cells)
         shown = ", ".join(f"{cell['contender']} {cell['seconds']:.3g} s" for cell in cells)
         print(f"[{place}/{len(todo)}] {job.data} C = 2^{job.exponent} seed {job.seed}: {shown}", flush=True)
 

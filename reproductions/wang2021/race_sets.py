@@ -20,6 +20,7 @@ class Plan(NamedTuple):
     """What is run of a set."""
 
     exponents: tuple[int, ...]
+    #: from 0 on; none: it is run with --seeds alone
     seeds: int
     #: how many of the three decays
     decays: int
@@ -29,10 +30,10 @@ PLANS = {
     "dna": Plan((-6, -3, 0, 3), 5, 3),
     "satimage": Plan((-6, -3, 0, 3), 5, 3),
     "letter": Plan((-6, -3, 0), 5, 3),
-    "news20": Plan((-6, -3, 0, 3), 3, 3),
+    "news20": Plan((-6, -3, 0, 3), 5, 3),
     "sector": Plan((-6, -3, 0), 3, 2),
-    "thousand": Plan((-3, 0), 3, 2),
-    "mnist": Plan((-6,), 1, 2),
+    "thousand": Plan((-3, 0), 1, 2),
+    "mnist": Plan((-6,), 0, 2),
     "clouds": Plan((-3, 0), 2, 3),
 }
 CLASSES = {"dna": 3, "clouds": 4, "satimage": 6, "mnist": 10, "news20": 20, "letter": 26, "sector": 105}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.ledger import Cell
 from reproductions.provenance import Study
-from reproductions.saha2009.origin import DUAL_COORDINATE
+from reproductions.saha2009.origin import DUAL_COORDINATE, HINGE
 from reproductions.zhang2002 import artificial, figures, reuters
 
 _DUAL = "src/fenchel/solvers/dual_coordinate"
@@ -13,14 +13,22 @@ PARTS = {
     "artificial": ["reproductions/zhang2002/artificial.py::sample,run,ONLINE,LARGE_MARGIN"],
     "reuters": [
         _COLLECTION,
+        "reproductions/zhang2012/runs.py::break_even",
         "reproductions/zhang2002/reuters.py::held_out,online,large_margin,right_of,EPSILON,ONLINE,LARGE_MARGIN",
     ],
     "figures": [_COLLECTION, "reproductions/zhang2002/figures.py::convergence,multiplier,Watched,LAMS"],
-    "dual_coordinate": DUAL_COORDINATE,
-    "entropy": [f"{_DUAL}/loop_mirror.py", "src/fenchel/regularizers/unnormalized_entropy.py::CompiledEntropy"],
+    "dual_coordinate": [*DUAL_COORDINATE, *HINGE],
+    "entropy": [
+        *(f"{_DUAL}/{name}.py" for name in ("mirror", "loop_mirror")),
+        f"{_DUAL}/loop.py::intercept_along,move_sums",
+        "src/fenchel/regularizers/unnormalized_entropy.py::CompiledEntropy",
+    ],
     "elastic net": ["src/fenchel/regularizers/elastic_net.py::CompiledElasticNet"],
-    "lagrangian": [f"{_DUAL}/augmented_lagrangian.py"],
-    "online": [f"{_DUAL}/loop_online.py", "src/fenchel/estimators/online.py"],
+    "lagrangian": [f"{_DUAL}/{name}.py" for name in ("augmented_lagrangian", "free_directions")],
+    "online": [
+        *(f"{_DUAL}/{name}.py" for name in ("loop_online", "loop_mirror")),
+        "src/fenchel/estimators/online.py",
+    ],
 }
 
 
@@ -54,7 +62,6 @@ REUTERS = Study(
     lambda cell: ("reuters", *_method(cell["method"])),
     _reuters,
     lambda cell: f"python reproductions/zhang2002/reuters.py --methods {cell['method']} --again",
-    older=28,
 )
 FIGURES = Study(
     reuters.RESULTS / "figures.json",

@@ -6,9 +6,10 @@ from benchmarks.ledger import Cell
 from reproductions.provenance import Study
 from reproductions.zhang2012.runs import KEY, RESULTS
 
-_SMOOTHED = [f"src/fenchel/solvers/smoothing/{name}.py" for name in ("objective", "measures", "loop")]
+_LINE_SEARCH = "src/fenchel/numerics/line_search.py"
+_SMOOTHED = [f"src/fenchel/solvers/smoothing/{name}.py" for name in ("objective", "measures", "loop", "spaces")]
 _SMOOTHED.append("src/fenchel/risks/smoothing.py")
-_L_BFGS = ("solver", "lbfgs", "curvature")
+_WOLFE = "_CURVATURE_CONDITION,_SUFFICIENT_DECREASE,_EXTRAPOLATION,_SECANT_MARGIN,_SECANT_STEPS"
 _BUNDLE = ("solver", "model", "inner_problem", "loop", "oracle", "planes", "line_search")
 PARTS = {
     "runs": ["reproductions/zhang2012/runs.py::Watched,solver_of,problem_of,tested,run,described,run_row"],
@@ -18,9 +19,24 @@ PARTS = {
     "smoothing": [
         *_SMOOTHED,
         *(f"src/fenchel/solvers/smoothing/{name}.py" for name in ("solver", "lbfgs", "curvature")),
+        f"{_LINE_SEARCH}::wolfe_step,Bracket,{_WOLFE}",
     ],
     "agm": [*_SMOOTHED, "src/fenchel/solvers/reference/agm.py"],
-    "bundle": [f"src/fenchel/solvers/bundle/{name}.py" for name in _BUNDLE],
+    "bundle": [
+        *(f"src/fenchel/solvers/bundle/{name}.py" for name in _BUNDLE),
+        f"{_LINE_SEARCH}::illinois,Tangent,tangent_minimum,_MAX_EVALUATIONS",
+    ],
+}
+_STUDY = "reproductions/zhang2012"
+_SCRIPT = f"python {_STUDY}"
+_MEASURES = "src/fenchel/risks/measures"
+PARTS |= {
+    "counted": [
+        f"{_STUDY}/counted_measures.py::risk_of,run,race,SOLVERS",
+        *(f"{_MEASURES}/{name}.py" for name in ("f_beta", "top_k", "contingency", "smoothed_diagonals")),
+    ],
+    "first matrix": [f"{_STUDY}/first_matrix.py::run_choice,LAM,_FIXED,CHOICES,MATRICES"],
+    "rejected": [f"{_STUDY}/rejected.py::measured,chosen,singular,pairs,labellings,_largest,_STARTS,_ROUNDS"],
 }
 _FILES = {
     "web8": ("w8a.svm.xz",),
@@ -69,4 +85,28 @@ ADULT = Study(
     lambda cell: files_of("a9a"),
     lambda cell: "python reproductions/zhang2012/adult.py",
 )
-STUDIES = (TABLE2, STUDIED, ADULT)
+COUNTED = Study(
+    RESULTS / "counted_measures.json",
+    ("data", "measure", "lam", "tol", "solver"),
+    PARTS,
+    lambda cell: ("counted", cell["solver"]),
+    lambda cell: files_of(cell["data"].partition("@")[0]),
+    lambda cell: f"{_SCRIPT}/counted_measures.py --data {cell['data']} --measures {cell['measure']} --again",
+)
+FIRST_MATRIX = Study(
+    RESULTS / "first_matrix.json",
+    ("data", "measure", "mu", "matrix"),
+    PARTS,
+    lambda cell: ("first matrix", "runs", cell["measure"], "smoothing"),
+    lambda cell: files_of(cell["data"]),
+    lambda cell: f"{_SCRIPT}/first_matrix.py --data {cell['data']} --again",
+)
+REJECTED = Study(
+    RESULTS / "rejected.json",
+    ("data", "n"),
+    PARTS,
+    lambda cell: ("rejected",),
+    lambda cell: files_of(cell["data"].partition(",")[0]),
+    lambda cell: f"{_SCRIPT}/rejected.py --again",
+)
+STUDIES = (TABLE2, STUDIED, ADULT, COUNTED, FIRST_MATRIX, REJECTED)

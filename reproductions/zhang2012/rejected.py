@@ -1,6 +1,7 @@
 r"""The smoothings that Zhang, Saha and Vishwanathan (2012) reject, Sec. 3.1.2 and 3.2.2, measured on data.
 
-    python reproductions/zhang2012/rejected.py --write      (under two minutes; writes results/rejected.md)
+    python reproductions/zhang2012/rejected.py                  what is missing; goes on where it ended
+    python reproductions/zhang2012/rejected.py --report-only    results/rejected.md from its JSON
 
 The number of steps of an accelerated gradient method grows with :math:`\sqrt D\,\|A\|` (eq. 7), where the risk is
 :math:`\max_{\beta\in Q} \langle A^Tw, \beta\rangle - g(\beta)`, :math:`\|A\|` its norm from that of the prox function d
@@ -37,54 +38,52 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python reproductions/zhang2012/rejected.py`
 
 from benchmarks.data import load
+from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
+from reproductions.provenance import StampedLedger
+from reproductions.zhang2012.origin import REJECTED
+from reproductions.zhang2012.runs import RESULTS
 
 SETS = ("a9a", "reuters-moneyfx", "w8a")
 SIZES = (100, 1000, 7842, 100_000)
-#: positives of a9a
-_MOST_POSITIVE = 7843
+#: of the name of a set: all examples but one are positive
+_EXTREME = ", one negative"
 _STARTS, _ROUNDS = 5, 300
 
 
 def main() -> None:
-    """Measure every set at growing sizes."""
+    """Measure every set at growing sizes, what is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=list(SETS), help="see benchmarks/data.py")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
-    parser.add_argument("--write", action="store_true", help="write results/rejected.md")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of rejected.json and .md")
+    parser.add_argument("--again", action="store_true", help="measure again what was asked for")
+    parser.add_argument("--report-only", action="store_true", help="measure nothing")
     options = parser.parse_args()
-    rows = [row for name in options.data for row in _rows(name, options.sizes)]
-    if "a9a" in options.data:
-        rows += [_row("a9a, one negative", *one_negative(size)) for size in options.sizes if size < _MOST_POSITIVE]
-    text = markdown(rows)
+    ledger = StampedLedger(REJECTED, options.output, options.again)
+    extreme = [f"a9a{_EXTREME}"] if "a9a" in options.data else []
+    for name in [] if options.report_only else [*options.data, *extreme]:
+        data = load(name.removesuffix(_EXTREME))
+        for size in options.sizes:
+            rows = chosen(data.labels, size, name.endswith(_EXTREME))
+            if rows is not None and not ledger.has(data=name, n=len(rows)):
+                ledger.add([measured(name, data.matrix[rows], data.labels[rows])])
+    text = markdown(ledger.cells)
+    (options.output / "rejected.md").write_text(text + "\n", encoding="utf-8")
     print(text)
-    if options.write:
-        file = Path(__file__).with_name("results") / "rejected.md"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text + "\n", encoding="utf-8")
 
 
-def _rows(name: str, sizes: list[int]) -> list[dict[str, Any]]:
-    data = load(name)
-    order = np.random.default_rng(0).permutation(len(data.labels))
-    rows = []
-    for size in sorted({min(size, len(order)) for size in sizes}):
-        chosen = np.sort(order[:size])
-        labels = data.labels[chosen]
-        if np.any(labels > 0) and np.any(labels < 0):
-            rows.append(_row(name, data.matrix[chosen], labels))
-    return rows
+def chosen(labels: NDArray, size: int, extreme: bool) -> NDArray | None:
+    """Rows: random ones, or all positives but one (the extreme of Sec. 3.2.2); None if there are no two classes."""
+    if extreme:
+        positives = np.flatnonzero(labels > 0)[: size - 1]
+        return np.concatenate([positives, np.flatnonzero(labels < 0)[:1]]) if len(positives) == size - 1 else None
+    rows = np.sort(np.random.default_rng(0).permutation(len(labels))[:size])
+    return rows if np.any(labels[rows] > 0) and np.any(labels[rows] < 0) else None
 
 
-def one_negative(size: int) -> tuple[Any, NDArray]:
-    """The extreme of Sec. 3.2.2: all examples but one are positive."""
-    data = load("a9a")
-    positives = np.flatnonzero(data.labels > 0)[: size - 1]
-    chosen = np.concatenate([positives, np.flatnonzero(data.labels < 0)[:1]])
-    return data.matrix[chosen], data.labels[chosen]
-
-
-def _row(name: str, X: Any, y: NDArray) -> dict[str, Any]:
+def measured(name: str, X: Any, y: NDArray) -> Cell:
+    """What the smoothings have on these rows."""
     n, n_pos, n_neg = len(y), int(np.sum(y > 0)), int(np.sum(y < 0))
     largest = singular(X)
     flipped = labellings(X, y)
@@ -149,7 +148,7 @@ def labellings(X: Any, y: NDArray) -> float:
     return best
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
+def markdown(rows: list[Cell]) -> str:
     """The claims beside what was found."""
     head = ["data", "n", "positive", "R"]
     head += ["PRBEP, the paper's (claim √2·R)", "over labellings, as printed (2nR√log 2)", "the same with modulus 1"]
@@ -173,7 +172,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         )
     legend = (
         "√D·‖A‖ measured, and the paper's bound in parentheses, in the scale of its eqs. (3) and (5). "
-        "`python reproductions/zhang2012/rejected.py --write` makes this."
+        "`python reproductions/zhang2012/rejected.py` makes this."
     )
     return "\n\n".join(["# Smoothings that the paper rejects (Sec. 3.1.2, 3.2.2)", markdown_table(head, lines), legend])
 
