@@ -29,6 +29,7 @@ def parser():
         command.add_argument("--compiled", action="store_true", help="compiled loops: slow to start, as users run them")
     for name in NAMES:
         commands.add_parser(name, help=importlib.import_module(f"campaign.{name}").__doc__.splitlines()[0])
+    commands.choices["files"].add_argument("--readers", nargs="+", metavar="NAME", help="these alone")
     for command in commands.choices.values():
         command.add_argument("--seed", type=int, default=0)
         command.add_argument("--budget", type=float, default=60.0, help="seconds (%(default)s)")
@@ -63,8 +64,9 @@ def main():
         defects = found["wrong"] + found["contradictory"] + found["unexpected"]
     else:
         more = {}
-        if options.name == "files" and report.exists():
-            more["former"] = json.loads(report.read_text())
+        if options.name == "files":
+            more["chosen"] = options.readers
+            more["former"] = json.loads(report.read_text()) if report.exists() else None
         found = importlib.import_module(f"campaign.{options.name}").run(options.seed, options.budget, **more)
         defects = len(found["defects"])
     options.folder.mkdir(parents=True, exist_ok=True)

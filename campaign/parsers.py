@@ -201,18 +201,23 @@ def column(fields, impute):
         except ValueError:
             value = text
         values.append(None if value != value else value)
+    return features(values, impute)
+
+
+def features(values, impute):
+    """The features of a column of numbers or of texts, None where one is missing; see :func:`column`."""
     known = [value for value in values if value is not None]
     if len({type(value) for value in known}) != 1 or (impute is None and None in values):
         raise ValueError("numbers and texts, or values that are missing")
     if isinstance(known[0], float):
         fill = {"median": statistics.median, "mean": statistics.fmean, "most-frequent": _least_mode}.get(impute)
         return {"": [fill(known) if value is None else value for value in values]}
-    values = [statistics.mode(known) if value is None else value for value in values]
+    values = [_least_mode(known) if value is None else value for value in values]
     return {f"={name}": [float(value == name) for value in values] for name in sorted(set(known))}
 
 
-def _least_mode(numbers):
-    return min(statistics.multimode(numbers))
+def _least_mode(values):
+    return min(statistics.multimode(values))
 
 
 def table(content, separator=","):

@@ -21,15 +21,17 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out"
 SITE = OUT / "docs"
 MATHJAX = OUT / "site-static" / "mathjax"
-#: version 3: one package holds the program and its fonts
-PACKAGE = "mathjax@3"
+#: version 3: one package holds the program and its fonts; pinned, so that a site is built from the same files tomorrow
+VERSION = "3.2.2"
+PACKAGE = f"mathjax@{VERSION}"
 #: what pages load: TeX input, HTML output with its fonts, and extensions of TeX on demand
 PARTS = ("tex-chtml.js", "input/tex", "output/chtml")
 
 
 def fetch_mathjax() -> str | None:
     """Unpack MathJax unless it is there; return why that failed, or None."""
-    if (MATHJAX / "tex-chtml.js").exists():
+    stamp = MATHJAX / "version"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == VERSION:
         return None
     npm = shutil.which("npm")
     if npm is None:
@@ -48,6 +50,8 @@ def fetch_mathjax() -> str | None:
             source, target = Path(folder) / "package" / "es5" / part, unpacked / part
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        (unpacked / stamp.name).write_text(VERSION, encoding="utf-8")
+        shutil.rmtree(MATHJAX, ignore_errors=True)
         unpacked.rename(MATHJAX)
     return None
 

@@ -42,6 +42,7 @@ ERRORS = {
 }
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
 ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.plotting", "fenchel.reporting"]
+ROOMS += ["fenchel.interop", "fenchel.interop.onnx", "fenchel.interop.skops"]
 # the requirements of CI have Dask
 ROOMS += ["fenchel.dask"] if importlib.util.find_spec("distributed") else []
 #: what is not covered yet; this list only ever becomes shorter

@@ -14,7 +14,7 @@ from fenchel.io import model_file, optimum_arrays
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
 ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.features", "fenchel.metrics", "fenchel.plotting"]
-ROOMS += ["fenchel.reporting"]
+ROOMS += ["fenchel.reporting", "fenchel.interop", "fenchel.interop.onnx", "fenchel.interop.skops"]
 # the requirements of CI have Dask
 ROOMS += ["fenchel.dask"] if importlib.util.find_spec("distributed") else []
 #: terms that people look for

@@ -218,11 +218,14 @@ def test_there_are_enough_faults_and_each_has_a_place():
 
 
 def test_mutated_files_and_a_run_that_goes_on():
-    found = files.run(SEED, math.inf, most=60, former=files.run(SEED, math.inf, most=20))
+    former = files.run(SEED, math.inf, most=20, former=files.run(SEED, math.inf, most=30, chosen=["table"]))
+    assert former["mutants"]["table"] == 30
+    found = files.run(SEED, math.inf, most=60, former=former)
     assert not found["defects"]
     assert found == files.run(SEED, math.inf, most=60)
     assert found["mutants"]["svmlight: accepted"] > 0
     assert found["mutants"]["model: accepted"] > 0
+    assert all(found["mutants"][f"{reader}: accepted"] > 0 for reader in ("parquet", "stored table", "stored svmlight"))
 
 
 def test_mutated_files_of_the_front_ends(full_products):

@@ -254,6 +254,7 @@ def test_numbers_that_are_taken_as_classes_are_noted(folder, capsys):
         ("a,b,y\n1,2,0\n3,inf,1\n", [], "line 3, column 2 (b): 'inf' is infinite"),
         ("a,b,y\n1,2,0\n3,4,\n", [], "line 3, column 3 (y): the label is missing"),
         ("a,b,y\n,2,0\n,4,1\n", ["--impute", "mean"], "column 1 (a) has no values, only missing ones"),
+        ("a,b,y\n,2,0\n,4,1\n", ["--impute", "mean", "--text", "a"], "column 1 (a) has no values, only missing ones"),
         ("a,b,y\n" + "".join(f"id{k},{k},{k % 2}\n" for k in range(99)), [], "99 different texts in 99 rows"),
         ("a,b,y\n1,2,0\n3,4,1\n", ["--drop", "z"], "--drop: p.csv has no column 'z'"),
         ("1,2,0\n3,4,1\n", ["--drop", "0"], "--drop names columns of a header"),

@@ -8,6 +8,7 @@ import pytest
 from fenchel import FenchelError
 from fenchel.cli.main import main
 from fenchel.io import convert, delimited, open_store, parquet
+from fenchel.io.readers import Layout, read
 
 pa = pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
 pq = pytest.importorskip("pyarrow.parquet", reason="Parquet files need pyarrow")
@@ -148,3 +149,34 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert main(["convert", "a.csv", "--qid", "query", "--weights", "weight", "--label", "y"]) == 0
     assert "a.csv: 23 rows, 3 features\nwritten: a.store" in capsys.readouterr().out
     check(tmp_path / "a.store")
+
+
+def test_a_parquet_file_whose_columns_differ_in_length(tmp_path, monkeypatch):
+    """pyarrow ends without an error where a column ends before the others at the end of a batch."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "y": [0, 1, 1]}), path, row_group_size=2)
+    iter_batches = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda self, **how: list(iter_batches(self, **how))[:1])
+    monkeypatch.setattr(parquet, "_NUMBERS", 4)
+    for read_it in (lambda: convert(path, tmp_path / "a.store"), lambda: read(path)):
+        with pytest.raises(FenchelError, match="is damaged: it has 2 of the 3 rows that it names"):
+            read_it()
+    assert not (tmp_path / "a.store").exists()
+
+
+@pytest.mark.parametrize("query", [2**53, -(2**53), -(2**63)])
+def test_queries_that_floats_merge(tmp_path, query):
+    pq.write_table(pa.table({"q": [1, query], "x": [1.0, 2.0], "y": [0, 1]}), tmp_path / "a.parquet")
+    with pytest.raises(FenchelError, match="is no whole number below 2"):
+        convert(tmp_path / "a.parquet", tmp_path / "a.store", qid="q")
+
+
+def test_columns_of_a_parquet_file_without_values_and_labels_with_a_nul_character(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": pa.array([None, ""], pa.string()), "y": ["a", "b"]}), path)
+    for impute in (None, "mean"):
+        with pytest.raises(FenchelError, match=r"column 1 \(t\) has no values, only missing ones"):
+            read(path, Layout(impute=impute))
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "a\0"]}), path)
+    with pytest.raises(FenchelError, match=r"row 2, column 2 \(y\): the label has a NUL character"):
+        read(path)

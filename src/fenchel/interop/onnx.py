@@ -17,6 +17,8 @@ from fenchel.errors import FenchelError
 from fenchel.interop.onnx_graph import Graph
 from fenchel.interop.onnx_scores import labels_of, predictions_of, probabilities_of, scores_of
 
+__all__ = ["register_converters"]
+
 #: classifiers that a graph can express
 CLASSIFIERS = (
     "KernelClassifier",

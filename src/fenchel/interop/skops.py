@@ -12,6 +12,8 @@ from fenchel import estimators
 from fenchel.certificate import Certificate, OptimumBall, OptimumOfFit, OptimumSketch
 from fenchel.solving.solution import Trace, TracePoint
 
+__all__ = ["trusted_types"]
+
 #: what fitted estimators hold besides arrays; the dual variables of pairs of classes are a sparse array
 _FITTED = (Certificate, OptimumBall, OptimumOfFit, OptimumSketch, Trace, TracePoint, csc_array)
 #: rooms whose objects are parameters of estimators

@@ -139,14 +139,16 @@ def _code_of(given: Any) -> ColumnCode:
 def _learned(column: RawColumn, lines: Array, impute: str | None) -> ColumnCode:
     name = column.place.name
     if column.is_text is None:
-        raise FenchelError(f"{column.place.path}: {column.place} has no values, only missing ones: --drop it")
+        raise _without_values(column)
     if column.is_text:
         texts = column.texts()
         known = [one for one in texts if one is not None]
+        if not known:
+            raise _without_values(column)
         if len(known) < len(texts) and impute is None:
             _refuse_missing(column, lines, [one is None for one in texts])
         categories = tuple(sorted(set(known)))
-        if column.because is None and categories and all(map(_DECIMAL_COMMA.fullmatch, categories)):
+        if column.because is None and all(map(_DECIMAL_COMMA.fullmatch, categories)):
             raise FenchelError(
                 f"{column.place.path}: {column.place} has texts such as {categories[0]!r}: --decimal-comma reads them "
                 "as numbers, --text as categories"
@@ -166,8 +168,12 @@ def _learned(column: RawColumn, lines: Array, impute: str | None) -> ColumnCode:
             _refuse_missing(column, lines, missing.tolist())
         return ColumnCode(name)
     if np.all(missing):
-        raise FenchelError(f"{column.place.path}: {column.place} has no values, only missing ones: --drop it")
+        raise _without_values(column)
     return ColumnCode(name, None, _typical(numbers[~missing], impute))
+
+
+def _without_values(column: RawColumn) -> FenchelError:
+    return FenchelError(f"{column.place.path}: {column.place} has no values, only missing ones: --drop it")
 
 
 def _typical(numbers: Floats, impute: str) -> float:

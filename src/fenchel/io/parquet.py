@@ -26,11 +26,16 @@ def parquet_blocks(path: Path) -> Iterator[list[Any]]:
     arrow = _arrow(path)
     try:
         with _opened(path) as file:
+            rows, all_rows = 0, file.metadata.num_rows
             for batch in file.iter_batches(batch_size=max(1, _NUMBERS // len(file.schema_arrow.names))):
+                rows += batch.num_rows
                 if batch.num_rows:
                     yield list(batch.columns)
     except (arrow.ArrowException, OSError) as error:
         raise FenchelError(f"{path}: can't be read, it may be damaged or no Parquet file: {error}") from error
+    if rows != all_rows:
+        # pyarrow ends without an error where a column ends before the others at the end of a batch
+        raise FenchelError(f"{path}: is damaged: it has {rows} of the {all_rows} rows that it names")
 
 
 def as_texts(values: Any) -> list[str | None] | None:

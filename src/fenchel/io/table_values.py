@@ -97,6 +97,10 @@ def labels_of(table: TableFile, called: str, number: int, texts: list[str], line
             f"column with --{'qid' if called == 'query' else called}"
         )
     if numbers is None:
+        for name, line in zip(names, lines.tolist(), strict=True):
+            if "\0" in name:
+                # NumPy's text drops it at the end
+                raise FenchelError(f"{table.path}: {place.unit} {line}, {place}: the {called} has a NUL character")
         return np.array(names)
     for row in np.flatnonzero(np.abs(numbers) >= LARGEST_WHOLE).tolist():
         if is_whole(names[row]):

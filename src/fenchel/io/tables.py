@@ -119,7 +119,8 @@ def _check_distinct(table: TableFile, label: str, line: int) -> None:
 
 def _check_queries(table: TableFile, queries: Array) -> None:
     """Raise for queries that are no whole numbers, or that floats merge."""
-    wrong = (np.abs(queries) >= LARGEST_WHOLE) | (queries != np.floor(queries))
+    # the least whole number of 64 bits has no absolute value
+    wrong = (queries >= LARGEST_WHOLE) | (queries <= -LARGEST_WHOLE) | (queries != np.floor(queries))
     if np.any(wrong):
         raise FenchelError(
             f"{table.path}: the query {queries[wrong][0]:g} is no whole number below 2^53; number the queries"
