@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn test-lowest dist rehearsal coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits bench-overall bench-defaults campaign docs screenshots clean
+.PHONY: run test test-all test-sklearn test-lowest test-interchange dist rehearsal matrix coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits bench-overall bench-defaults campaign docs screenshots clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -29,6 +29,12 @@ test-lowest: requirements/lowest.py pyproject.toml
 	$(VENV)-lowest/bin/python -m pip install -q --no-deps -e .
 	$(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal $(LOWEST)
 
+# libraries that take our estimators, and QuaPy, which calls SVM-perf, in an environment of their own
+test-interchange: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-interchange
+	$(VENV)-interchange/bin/python -m pip install -q -e '.[test,interchange]' eli5 quapy
+	$(VENV)-interchange/bin/python -m pytest -q -rs tests/interop tests/frontends
+
 # the wheel and the sdist, checked: their metadata, an install of each in an empty environment, a fit with each
 dist: $(VENV)/pip
 	rm -rf dist out/empty
@@ -47,6 +53,13 @@ rehearsal: $(VENV)/pip
 	$(BIN)/python -m pip install -q build
 	rm -rf out/wheel && $(BIN)/python -m build -q --wheel --outdir out/wheel
 	$(PYTHON) docs/rehearsal.py out/wheel/*.whl
+
+# the wheel in an empty environment of each of these interpreters; prints the table of docs/development.md
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+matrix: $(VENV)/pip
+	$(BIN)/python -m pip install -q build
+	rm -rf out/wheel && $(BIN)/python -m build -q --wheel --outdir out/wheel
+	$(PYTHON) docs/matrix.py out/wheel/*.whl $(PYTHONS)
 
 # lines and branches that the tests of the mathematics reach, loops included: without the compiler, whose own
 # tests in losses/test_own_loss.py fail here
@@ -212,4 +225,4 @@ $(VENV)/plot $(VENV)/bench $(VENV)/docs: $(VENV)/pip pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-audit $(VENV)-lowest out
+	rm -rf $(VENV) $(VENV)-audit $(VENV)-lowest $(VENV)-interchange out

@@ -164,6 +164,15 @@ def test_a_parquet_file_whose_columns_differ_in_length(tmp_path, monkeypatch):
     assert not (tmp_path / "a.store").exists()
 
 
+def test_a_parquet_file_whose_columns_have_no_names_in_utf_8(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"abcdefg": [1.0, 2.0], "y": [0, 1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"abcdefg", b"abc\xffefg"))
+    for read_it in (lambda: convert(path, tmp_path / "a.store"), lambda: read(path)):
+        with pytest.raises(FenchelError, match="can't be read, it may be damaged"):
+            read_it()
+
+
 @pytest.mark.parametrize("query", [2**53, -(2**53), -(2**63)])
 def test_queries_that_floats_merge(tmp_path, query):
     pq.write_table(pa.table({"q": [1, query], "x": [1.0, 2.0], "y": [0, 1]}), tmp_path / "a.parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,18 @@ _NUMBERS = 1 << 20
 
 def parquet_names(path: Path) -> list[str]:
     """The names of the columns."""
-    with _opened(path) as file:
+    with _readable(path) as file:
         return list(file.schema_arrow.names)
 
 
 def parquet_blocks(path: Path) -> Iterator[list[Any]]:
     """The columns of some rows at a time, as pyarrow has them."""
-    arrow = _arrow(path)
-    try:
-        with _opened(path) as file:
-            rows, all_rows = 0, file.metadata.num_rows
-            for batch in file.iter_batches(batch_size=max(1, _NUMBERS // len(file.schema_arrow.names))):
-                rows += batch.num_rows
-                if batch.num_rows:
-                    yield list(batch.columns)
-    except (arrow.ArrowException, OSError) as error:
-        raise FenchelError(f"{path}: can't be read, it may be damaged or no Parquet file: {error}") from error
+    with _readable(path) as file:
+        rows, all_rows = 0, file.metadata.num_rows
+        for batch in file.iter_batches(batch_size=max(1, _NUMBERS // len(file.schema_arrow.names))):
+            rows += batch.num_rows
+            if batch.num_rows:
+                yield list(batch.columns)
     if rows != all_rows:
         # pyarrow ends without an error where a column ends before the others at the end of a batch
         raise FenchelError(f"{path}: is damaged: it has {rows} of the {all_rows} rows that it names")
@@ -67,19 +64,17 @@ def number_texts(values: Any) -> list[str | None]:
     return [None if one is None or one != one else str(int(one) if isinstance(one, bool) else one) for one in found]
 
 
-def _arrow(path: Path) -> Any:
+@contextmanager
+def _readable(path: Path) -> Iterator[Any]:
+    """The file; damage that reading it finds is an error that names the file."""
     try:
-        import pyarrow
+        import pyarrow as pa
+        import pyarrow.parquet as pq
     except ImportError as error:
         raise FenchelError(f"{path}: Parquet files need pyarrow: pip install 'fenchel[parquet]'") from error
-    return pyarrow
-
-
-def _opened(path: Path) -> Any:
-    arrow = _arrow(path)
-    import pyarrow.parquet as pq
-
     try:
-        return pq.ParquetFile(path)
-    except (arrow.ArrowException, OSError) as error:
+        with pq.ParquetFile(path) as file:
+            yield file
+    # names of columns are decoded when they are used
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FenchelError(f"{path}: can't be read, it may be damaged or no Parquet file: {error}") from error
