@@ -25,18 +25,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
-from fenchel.kernels import CachedGram, GramDesign
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
-from fenchel.risks import MeanRisk, MulticlassRisk, Risk
+from fenchel.risks import MeanRisk, Risk
 from fenchel.risks.protocols import ClosedForm, Smoothable
 from fenchel.validation import check_bool, check_number, did_you_mean
+
+if TYPE_CHECKING:
+    from fenchel.kernels import CachedGram, GramDesign
+    from fenchel.risks import MulticlassRisk
 
 T = TypeVar("T")
 
@@ -301,6 +304,13 @@ class Problem:
             vars(problem).update(vars(self), risk=risk)
             found.append(problem)
         return found
+
+    def at_copy(self, design: Design) -> Problem:
+        """The same problem with a copy of its design."""
+        problem = object.__new__(Problem)
+        vars(problem).update(vars(self), design=design)
+        vars(problem).pop("_outputs_apart", None)
+        return problem
 
     def fits(self, model: Model) -> bool:
         """Whether a model has this problem's shape."""

@@ -1,9 +1,15 @@
-"""Registries of names, read from the imports of a package: one import registers a class and makes it public."""
+"""Registries of names: read from the imports of a package, where one import registers a class and makes it public, or
+lists of where classes are, which are imported on first use.
+"""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
 
 
 def named(namespace: dict[str, Any], base: type) -> dict[str, Any]:
@@ -25,3 +31,27 @@ def public(namespace: dict[str, Any]) -> list[str]:
         for name, value in namespace.items()
         if not name.startswith("_") and (name.isupper() or getattr(value, "__module__", "").startswith(package))
     )
+
+
+class ImportedOnFirstUse(Mapping[str, Kind]):
+    """A mapping of names to classes: a fit needs two or three of them, and all together take longer to import.
+
+    ``homes`` are the module, without the package, and the class of each name.
+    """
+
+    def __init__(self, package: str, homes: Mapping[str, tuple[str, str]]) -> None:
+        self._package, self._homes = package, homes
+
+    def __getitem__(self, name: str) -> Kind:
+        module, cls = self._homes[name]
+        found: Kind = getattr(import_module(f"{self._package}.{module}"), cls)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)

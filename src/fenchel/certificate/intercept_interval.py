@@ -20,13 +20,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, UNIT, gamma, tree_depth, tree_sum
-from fenchel.risks import MeanRisk, MulticlassRisk, Risk
+from fenchel.risks import MeanRisk, Risk
+
+if TYPE_CHECKING:
+    from fenchel.risks import MulticlassRisk
 
 #: classes of a Weston-Watkins risk at most: all 2^k sets of classes are tried
 MOST_CLASSES = 12

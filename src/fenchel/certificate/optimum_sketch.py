@@ -18,11 +18,13 @@ from fenchel.errors import FenchelError
 class OptimumSketch:
     """The ball of a solved problem but for the bracket of its intercept and its norm, which are computed on demand.
 
-    Until then it holds vectors of the length of the training data, never the data.  Pickling computes them.
+    Until then it holds vectors of the length of the training data, or a copy of few data.  Pickling computes them.
     """
 
     def __init__(self, ball: OptimumBall | None, pending: Callable[[OptimumBall], OptimumBall] | None = None) -> None:
         self._ball, self._pending, self._refusal = ball, pending, ""
+        #: the whole sketch, where nothing of it is computed yet
+        self._whole: Callable[[], OptimumSketch] | None = None
         #: whether each weight is proved to be zero, where that was a by-product of the fit
         self.zero_weights: Array | None = None
 
@@ -31,6 +33,13 @@ class OptimumSketch:
         """A problem without a ball."""
         found = cls(None)
         found._refusal = reason
+        return found
+
+    @classmethod
+    def on_demand(cls, whole: Callable[[], OptimumSketch]) -> OptimumSketch:
+        """The sketch that a function returns, which is called on demand."""
+        found = cls(None)
+        found._whole = whole
         return found
 
     def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
@@ -55,6 +64,9 @@ class OptimumSketch:
 
     def ball(self) -> OptimumBall:
         """The ball with the bracket of its intercept; raise if there is none."""
+        if self._whole is not None:
+            known = self._whole()
+            self._ball, self._pending, self._refusal, self._whole = known._ball, known._pending, known._refusal, None
         if self._pending is not None:
             assert self._ball is not None
             try:

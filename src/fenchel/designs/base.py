@@ -146,6 +146,13 @@ class Design(abc.ABC):
     def mean_square(self) -> float:
         """Mean squared Euclidean norm of the rows, estimated from a sample."""
 
+    def snapshot(self, most: int) -> Design | None:
+        """A copy, which changes of the arrays of this one do not affect; None for more than ``most`` entries.
+
+        Also None where the entries do not lie in an array.
+        """
+        return None
+
     @abc.abstractmethod
     def part(self, begin: int, end: int) -> Design:
         """The rows from ``begin`` to ``end`` (or the last one), without a copy."""

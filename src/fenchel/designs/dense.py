@@ -137,6 +137,9 @@ class DenseDesign(Design):
             result += shares[block] @ np.square(self._values[block], dtype=np.float64)
         return result
 
+    def snapshot(self, most: int) -> DenseDesign | None:
+        return DenseDesign(np.array(self._values)) if self._values.size <= most else None
+
     def part(self, begin: int, end: int) -> DenseDesign:
         return DenseDesign(self._values[begin:end])
 

@@ -25,14 +25,14 @@ from fenchel.errors import FenchelError
 from fenchel.losses import Hinge, Logistic, Loss
 from fenchel.problem import Problem
 from fenchel.regularizers import Regularizer
-from fenchel.risks import MULTICLASS, Multinomial, WestonWatkins
+from fenchel.risks import MULTICLASS
 from fenchel.solvers import Solver, choose
 from fenchel.validation import check_choice
 
 #: what ``multi_class`` of a linear classifier may be, besides "auto": several problems of two classes, or one for all
 FORMS = ("ovr", "ovo", *MULTICLASS)
 #: what "auto" stands for with these losses; with any other "ovr"
-_JOINT = {Hinge(): WestonWatkins.name, Logistic(): Multinomial.name}
+_JOINT = {Hinge(): "weston_watkins", Logistic(): "multinomial"}
 #: scores of pairs that exist at once (64 MB)
 _SCORES = 1 << 23
 

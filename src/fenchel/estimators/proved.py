@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, Kind
 from fenchel.certificate.screening import zero_weights_by_product
-from fenchel.designs import as_design
+from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss
 from fenchel.problem import Problem
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 #: multiplications for the Hessian of a squared loss at the end of every fit, about a millisecond
 _MOST_HESSIAN_WORK = 4e6
+#: entries of X up to which a copy of them (256 kB) is kept until the first proved prediction, which saves the sketch
+_FEW_ENTRIES = 1 << 15
 #: training scores of several problems that are kept at most until their intercepts are bracketed (32 MB with labels)
 _MOST_PENDING = 1_000_000
 
@@ -49,12 +52,15 @@ class Sketches:
 
     def __init__(self, problems: int, examples: int) -> None:
         self._rows: TrainingRows | None = None
+        self._copy: tuple[Design, Design | None] | None = None
         # the vectors of many classes need not exist at once
         self._at_once = problems > 1 and problems * examples > _MOST_PENDING
         self._lock = threading.Lock()
 
     def prepare(self, problem: Problem) -> None:
         """Read the training rows before a problem is solved, within its time limit."""
+        if self._snapshot(problem) is not None:
+            return
         with suppress(FenchelError):
             # ``__call__`` stores the refusal
             self._training_rows(problem)
@@ -75,9 +81,24 @@ class Sketches:
         # the starts of estimators bring no path certificate
         assert known is not None
         assert not known.compressed
-        found = self._sketch(problem, solution, known)
+        design = self._snapshot(problem)
+        if design is None:
+            found = self._sketch(problem, solution, known)
+        else:
+            # the user's rows may change, or be a small part of a large array
+            copied = problem.at_copy(design)
+            alone, moved = replace(solution, path_certificate=None), replace(known, problem=copied)
+            found = OptimumSketch.on_demand(partial(self._sketch, copied, alone, moved))
         found.zero_weights = zero_weights_by_product(problem, solution.certificate, known)
         return found
+
+    def _snapshot(self, problem: Problem) -> Design | None:
+        """A copy of few training rows, the same for all problems of the fit."""
+        with self._lock:
+            if self._copy is None or self._copy[0] is not problem.design:
+                design = problem.design
+                self._copy = design, None if design.kernel() is not None else design.snapshot(_FEW_ENTRIES)
+            return self._copy[1]
 
     def _sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         try:

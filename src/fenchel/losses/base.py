@@ -114,6 +114,8 @@ class Loss(abc.ABC):
     bounded_below: ClassVar[bool] = True
     #: whether ``compiled()`` has the method hess_conjugate, which Newton's methods require
     has_hess_conjugate: ClassVar[bool] = False
+    #: whether ``derivatives`` is there, by which Newton's method fits tiny data
+    has_second_derivative: ClassVar[bool] = False
     #: whether f may be infinite, or overflow, at scores of moderate size
     overflows: ClassVar[bool] = False
     #: whether f is infinite for some scores
@@ -143,6 +145,13 @@ class Loss(abc.ABC):
     @abc.abstractmethod
     def derivative(self, score: Floats, label: Floats) -> Floats:
         """Return a subgradient of f(., y) at s."""
+
+    def derivatives(self, score: Floats, label: Floats) -> tuple[Floats, Floats]:
+        """Return new arrays of the first two derivatives of f in s, for losses with ``has_second_derivative``.
+
+        Solvers use it, and certificates do not.
+        """
+        raise NotImplementedError
 
     @abc.abstractmethod
     def conjugate(self, u: Floats, label: Floats) -> Floats:

@@ -120,12 +120,17 @@ class Logistic(Loss):
     task: ClassVar[str] = "classification"
     smooth: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True
+    has_second_derivative: ClassVar[bool] = True
 
     def value(self, score: Floats, label: Floats) -> Floats:
         return np.logaddexp(0.0, -label * score)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return -label * expit(-label * score)
+
+    def derivatives(self, score: Floats, label: Floats) -> tuple[Floats, Floats]:
+        sigma = expit(-label * score)
+        return -label * sigma, sigma * (1.0 - sigma)
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         beta = np.clip(-label * u, 0.0, 1.0)

@@ -42,6 +42,7 @@ class MarginLoss(Loss):
 
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
+    has_second_derivative: ClassVar[bool] = True
     #: 1 - y s has one rounding, which is relative
     score_roundings: ClassVar[float] = 0.0
 
@@ -77,6 +78,20 @@ class MarginLoss(Loss):
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
+
+    def derivatives(self, score: Floats, label: Floats) -> tuple[Floats, Floats]:
+        kappa, high = self.shape
+        first = label * score
+        first -= 1.0
+        # minus beta
+        np.minimum(first, 0.0, out=first)
+        first /= kappa
+        curved = first < 0.0
+        if math.isfinite(high):
+            curved &= first > -high
+            np.maximum(first, -high, out=first)
+        first *= label
+        return first, curved / kappa
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         beta = -label * u

@@ -94,6 +94,7 @@ class ResidualLoss(Loss):
 
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
+    has_second_derivative: ClassVar[bool] = True
     #: the rounding of each product, and of the two sums
     conjugate_roundings: ClassVar[tuple[float, float]] = (0.0, 3.0)
 
@@ -128,6 +129,16 @@ class ResidualLoss(Loss):
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return self._derivative(score, label)[0]
+
+    def derivatives(self, score: Floats, label: Floats) -> tuple[Floats, Floats]:
+        tube, kappa, low, high = self.shape
+        first, size = self._derivative(score, label)
+        if not tube and math.isinf(low) and math.isinf(high):
+            return first, np.full_like(first, 1.0 / kappa)
+        curved = (first > -low) & (first < high)
+        if tube:
+            curved &= size > 0.0
+        return first, curved / kappa
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -240,6 +240,16 @@ def choose(
     return [candidate._replace(solver=_completed(candidate.solver, seed, threads)) for candidate in able]
 
 
+def first_choice(problem: Problem, solver: str | Solver, *, tol: float, seed: int, n_jobs: int | None) -> Solver:
+    """The first solver that ``choose`` returns; the others are not imported unless it refuses the problem."""
+    if isinstance(solver, str) and solver == "auto":
+        first = _default(_row(problem, tol).solvers[0])
+        if first.supports(problem) is None:
+            # of a seed that stays, since every other one is another object: solvers of small data draw nothing
+            return _completed(first, 0, processors(n_jobs))
+    return choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)[0].solver
+
+
 @cache
 def _default(name: str) -> Solver:
     """The solver of this name with its default options; solvers never change."""
@@ -284,11 +294,16 @@ def _one_against_rest(problem: Problem, tol: float) -> str:
     return advice if _has_solver(alone, tol) else ""
 
 
+def _row(problem: Problem, tol: float) -> Row:
+    """The rule of the table for a problem."""
+    facts = facts_of(problem, tol)
+    return next(row for row in TABLE if row.applies(facts))
+
+
 def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Candidate]:
     if isinstance(solver, str):
         if solver == "auto":
-            facts = facts_of(problem, tol)
-            row = next(row for row in TABLE if row.applies(facts))
+            row = _row(problem, tol)
             first, *others = row.solvers
             passes = row.patience if row.patience_of is None else row.patience_of(problem)
             leading = Candidate(_default(first), passes, row.next_cost)

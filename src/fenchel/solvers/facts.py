@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fenchel.problem import Problem
-from fenchel.risks.chains.sequences import Sequences
 from fenchel.solvers.newton.direction import MOST_FEATURES
+
+if TYPE_CHECKING:
+    from fenchel.risks.chains.sequences import Sequences
 
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-
+from fenchel.registry import ImportedOnFirstUse
 from fenchel.solvers.base import Solver
 
 #: name: module in this folder and class, in the order of the documentation
@@ -32,24 +30,5 @@ HOMES = {
     "basis_pursuit": ("constrained.basis_pursuit", "BasisPursuit"),
 }
 
-
-class _Solvers(Mapping[str, type[Solver]]):
-    """A mapping of every name to its class."""
-
-    def __getitem__(self, name: str) -> type[Solver]:
-        module, cls = HOMES[name]
-        found: type[Solver] = getattr(import_module(f"fenchel.solvers.{module}"), cls)
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        return name in HOMES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(HOMES)
-
-    def __len__(self) -> int:
-        return len(HOMES)
-
-
 #: the solvers that users can name
-SOLVERS = _Solvers()
+SOLVERS: ImportedOnFirstUse[type[Solver]] = ImportedOnFirstUse("fenchel.solvers", HOMES)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import LARGEST_CURVATURE
 from fenchel.problem import Problem
-from fenchel.risks import ChainHinge
 from fenchel.solvers.base import Need
+
+if TYPE_CHECKING:
+    from fenchel.risks import ChainHinge
 
 
 def check_scale(problem: Problem) -> None:

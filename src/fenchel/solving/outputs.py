@@ -11,7 +11,8 @@ from collections.abc import Callable
 from fenchel.certificate import Verdict, judge_outputs
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.problem import Problem
-from fenchel.solvers import Solver, choose
+from fenchel.solvers import Solver
+from fenchel.solvers.choose import first_choice
 from fenchel.solving.solution import Solution, Status, Trace, TracePoint
 from fenchel.stopping import Stopped, stops_when
 
@@ -32,7 +33,7 @@ def solve_outputs(
     ``tol``, which must be positive, or a stop was requested.
     """
     begin = stopwatch.clock()
-    first = choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)[0].solver
+    first = first_choice(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)
     nothing: list[Solution | None] = [None] * len(problem.outputs_apart)
     try:
         with stops_when(stop_requested):

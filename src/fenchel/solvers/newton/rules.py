@@ -10,3 +10,5 @@ INNER_GAP = 0.01
 AVERAGING_RADIUS = 0.3
 #: relative size of the derivative at which the line search ends
 LINE_SEARCH_TOLERANCE = 0.1
+#: a gap above this multiple of R(0) is no rounding error, which saves an evaluation of the objective
+CLEARLY_ABOVE_ROUNDING = 1e-10

@@ -27,8 +27,10 @@ from fenchel.compile.primitives.example_sums import (
     multiply,
     smoothed_dual_point,
 )
+from fenchel.designs import Design
 from fenchel.problem import Problem
 from fenchel.solvers.newton.loop_small import NUMBERS, Small
+from fenchel.solvers.newton.tiny import TinySteps, is_tiny
 from fenchel.solvers.threads import Parts, weighted_gram
 
 #: features, and entries of X, up to which ``newton_steps`` makes the steps
@@ -42,6 +44,12 @@ def is_small(problem: Problem, rows: int) -> bool:
     features = problem.design.shape[1]
     few = features <= _FEW_FEATURES and rows * features <= _FEW_ENTRIES and problem.regularizer.is_ridge
     return few and (problem.risk.smooth or rows * features**2 <= _LITTLE_WORK)
+
+
+def dense_rows(design: Design, selected: Array) -> Floats:
+    """The selected rows as an array in float64, of a design whose rows are few."""
+    blocks = design.blocks(selected, len(selected))
+    return next(blocks)[1] if blocks is not None else design.scores(np.eye(design.shape[1]))[selected]
 
 
 class RowSample:
@@ -68,22 +76,31 @@ class Sample(RowSample):
         self._smoothed = (self.loss, self.labels, self.shares, self.centre, self.scores)
 
     @cached_property
+    def tiny(self) -> TinySteps | None:
+        """The steps of a tiny problem, or None if it is not."""
+        if not is_tiny(self.problem, len(self.selected)):
+            return None
+        return TinySteps(self.problem, dense_rows(self.design, self.selected), self.labels[None], self.shares)
+
+    @cached_property
     def small(self) -> Small | None:
-        """The arrays of ``newton_steps``, or None if the problem is not small."""
+        """The arrays of ``newton_steps``, or None if the problem is tiny or not small."""
         problem, features = self.problem, self.features
-        if not is_small(problem, len(self.selected)) or self.parts.count > 1:
+        if self.tiny is not None or not is_small(problem, len(self.selected)) or self.parts.count > 1:
             return None
         examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change
         state = np.empty(features), np.empty(features), np.empty(NUMBERS), np.empty((features + 3, features + 1))
         return Small(problem.lam, problem.intercept, *examples, self.theta, self.hess, *state)
 
+    @property
+    def few(self) -> bool:
+        """Whether steps are made many at a time."""
+        return self.tiny is not None or self.small is not None
+
     def _dense(self) -> Floats:
         """The rows as an array in float64 and C order."""
-        blocks = self.design.blocks(self.selected, len(self.selected))
-        if blocks is not None:
-            rows = next(blocks)[1]
-        elif len(self.selected) == self.design.shape[0]:
-            rows = self.design.scores(np.eye(self.features))[self.selected]
+        if len(self.selected) == self.design.shape[0] or self.design.blocks(self.selected, 1) is not None:
+            rows = dense_rows(self.design, self.selected)
         else:
             # the other rows may be many, and their scores as an array larger than X
             columns = np.empty((self.features, len(self.selected)))

@@ -17,6 +17,7 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Problem
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Solver, Warm
+from fenchel.solvers.newton.rules import CLEARLY_ABOVE_ROUNDING
 from fenchel.solvers.newton.sample import RowSample
 
 #: fewest rows of the first sample
@@ -27,8 +28,6 @@ _GROWTH = 4
 _STATISTICAL = 0.3
 #: runs of neighbouring rows in a block of rows that is read from a file: of 2 MB, as the system reads them
 _RUNS_IN_BLOCK = 128
-#: a gap above this multiple of R(0) is no rounding error, which saves an evaluation of the objective
-CLEARLY_ABOVE_ROUNDING = 1e-10
 
 
 def run_length(design: Design) -> int:

@@ -56,9 +56,10 @@ from fenchel.solvers import needs
 from fenchel.solvers.base import Hint, Need, SolvedOutputs, Warm, with_present_intercept
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, MU_FACTOR
-from fenchel.solvers.newton.sample import Sample, is_small
+from fenchel.solvers.newton.sample import Sample, dense_rows, is_small
 from fenchel.solvers.newton.sampling import SampledNewton, State
 from fenchel.solvers.newton.step import OutputState
+from fenchel.solvers.newton.tiny import TinySteps, is_tiny, solve_tiny
 from fenchel.solvers.threads import pool_of
 from fenchel.validation import check_bool, check_seed, processors
 
@@ -164,15 +165,20 @@ class Newton(SampledNewton):
         """Return the intercept of output k that minimizes the risk for its weights, or one near it."""
         mean = problem.mean_risk
         if not np.any(weights):
-            if mean.smooth and mean.loss.task == "classification":
-                mixture = float(sample.shares @ sample.labels)
-                if abs(mixture) <= _MIXED:
-                    known = mean.loss.constant_intercept(mixture)
-                    # the Huberized hinge has one near that of the squared hinge
-                    return mixture if known is None else known
-            return float(np.atleast_1d(problem.risk.constant_intercept)[k])
+            return self._constant(problem, sample.labels, sample.shares, k)
         labels = np.atleast_2d(mean.labels.T)[k]
         return float(mean.loss.best_intercept(problem.design.scores(weights), labels, mean.shares))
+
+    def _constant(self, problem: Problem, labels: Array, shares: Array, k: int) -> float:
+        """Return the intercept of output k that minimizes the risk without weights, or one near it."""
+        mean = problem.mean_risk
+        if mean.smooth and mean.loss.task == "classification":
+            mixture = float(shares @ labels)
+            if abs(mixture) <= _MIXED:
+                known = mean.loss.constant_intercept(mixture)
+                # the Huberized hinge has one near that of the squared hinge
+                return mixture if known is None else known
+        return float(np.atleast_1d(problem.risk.constant_intercept)[k])
 
     def _warm_centre(self, problem: Problem, sample: Sample, warm: Warm, k: int) -> None:
         """Put the centre of the smoothing at the dual point of the warm start, if that has the right shape."""
@@ -184,7 +190,7 @@ class Newton(SampledNewton):
     def improve(self, state: State, output: OutputState, target: float, hint: Hint) -> int:
         """Move the centre if step 4 requires it, and make a Newton step; return the rows read."""
         rows_read, sample = 0, output.sample
-        if sample.small is not None:
+        if sample.few:
             rows = int(hint.passes * len(sample.selected))
             read = output.small_steps(target, self.max_steps_without_progress, rows)
             if read:
@@ -205,6 +211,8 @@ class Newton(SampledNewton):
 
     def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
         rows = problem.design.shape[0]
+        if is_tiny(problem, rows):
+            return self._solve_tiny(problem, tol, max_iter)
         if not problem.risk.smooth or not is_small(problem, rows):
             return None
         state = self.start(problem, None)
@@ -215,6 +223,34 @@ class Newton(SampledNewton):
         solve, pool = partial(self._solve_output, tol=tol, most=most), pool_of(self.n_jobs)
         read = list((map if pool is None else pool.map)(solve, state.outputs, scales))
         return SolvedOutputs(*self.propose(state), [count / rows for count in read])
+
+    def _solve_tiny(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
+        """``solve_outputs`` of a tiny problem, without samples."""
+        mean, (rows, features) = problem.mean_risk, problem.design.shape
+        labels, shares = np.atleast_2d(mean.labels.T), mean.shares
+        selected = np.flatnonzero(shares > 0)
+        if len(selected) < rows:
+            labels, shares = labels[:, selected], shares[selected]
+        labels, shares = np.ascontiguousarray(labels), shares / np.sum(shares)
+        first = np.zeros((len(labels), features + problem.intercept))
+        if problem.intercept:
+            for k, one in enumerate(labels):
+                first[k, features] = self._constant(problem, one, shares, k)
+        steps = TinySteps(problem, dense_rows(problem.design, selected), labels, shares)
+        scales, most = [one.risk.value_at_zero for one in problem.outputs_apart], max_iter * rows
+        found = solve_tiny(steps, first, tol, scales, most)
+        if found is None:
+            return None
+        unknowns, theta, read = found
+        if len(selected) < rows:
+            theta_of_rows = theta
+            theta = np.zeros((len(labels), rows))
+            theta[:, selected] = theta_of_rows
+        weights = np.ascontiguousarray(unknowns[:, :features]).reshape(problem.weights_shape)
+        model = Model(weights, None if problem.intercept else problem.no_intercept())
+        model = with_present_intercept(problem, model, unknowns[:, -1])
+        witness = Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
+        return SolvedOutputs(model, witness, (read / rows).tolist())
 
     def _solve_output(self, output: OutputState, scale: float, tol: float, most: int) -> int:
         """Make steps until the gap is tol times the objective, which is at most ``scale``; return the rows read."""
@@ -236,7 +272,7 @@ class Newton(SampledNewton):
         theta = np.zeros((len(state.outputs), problem.design.shape[0]))
         for k, output in enumerate(state.outputs):
             if state.uses_all_rows(output):
-                if output.sample.small is not None and math.isinf(output.risk_gap):
+                if output.sample.few and math.isinf(output.risk_gap):
                     # no step was made
                     output.update_dual_point()
                 theta[k, output.sample.selected] = output.sample.theta

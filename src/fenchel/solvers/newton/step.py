@@ -12,9 +12,10 @@ from fenchel.numerics.line_search import line_search
 from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
 from fenchel.solvers.newton.loop_small import Small, newton_steps
-from fenchel.solvers.newton.rules import AVERAGING_RADIUS, LINE_SEARCH_TOLERANCE
+from fenchel.solvers.newton.rules import AVERAGING_RADIUS, CLEARLY_ABOVE_ROUNDING, LINE_SEARCH_TOLERANCE
 from fenchel.solvers.newton.sample import Sample
-from fenchel.solvers.newton.sampling import CLEARLY_ABOVE_ROUNDING, Iterate
+from fenchel.solvers.newton.sampling import Iterate
+from fenchel.solvers.newton.tiny import Point, TinySteps
 
 #: multiplications for the Hessians of one compiled call, some hundredths of a second
 _WORK_BETWEEN_STOP_POINTS = 1 << 27
@@ -40,6 +41,8 @@ class OutputState(Iterate):
 
     #: the objective of ``weights``, where it is known
     known: tuple[Floats, float] | None = None
+    #: the point of a tiny problem at ``weights``, where it is known
+    point: tuple[Floats, Point] | None = None
 
     @property
     def objective(self) -> float:
@@ -85,7 +88,7 @@ class OutputState(Iterate):
     def resample(self, selected: Array) -> None:
         """Continue with another sample, with the centre at the dual point of the smoothed loss."""
         self.sample = sample = Sample(self.problem, self.labels, selected, self.sample.parts.pool)
-        self.known = None
+        self.known = self.point = None
         sample.multiply(self.weights, self.intercept, sample.scores)
         if self.mu > 0.0:
             sample.update_dual_point(self.mu)
@@ -96,13 +99,16 @@ class OutputState(Iterate):
         self.sample.centre[:] = self.sample.theta / self.sample.shares
 
     def begin(self) -> None:
-        # the first compiled step computes the dual point
-        if self.sample.small is None:
+        # the first step of a few examples computes the dual point
+        if not self.sample.few:
             self.update_dual_point()
 
     def update_dual_point(self) -> int:
         """Update theta, the Hessian of the risk, v and both Fenchel-Young gaps; return the rows read."""
         problem, sample = self.problem, self.sample
+        if sample.tiny is not None:
+            self._adopt(sample.tiny, self._tiny_point(sample.tiny))
+            return 2 * len(sample.selected)
         if sample.small is not None:
             self.risk_gap = np.inf
             return self._compiled_steps(sample.small, np.inf, 0, 0)[1]
@@ -117,11 +123,43 @@ class OutputState(Iterate):
 
         There are at most ``most`` of them, the last of which reaches or exceeds ``rows`` rows read.
         """
+        if self.sample.tiny is not None:
+            return self._tiny_steps(self.sample.tiny, target, most, rows)
         assert self.sample.small is not None
         most = min(most, 1 + _WORK_BETWEEN_STOP_POINTS // self.sample.small.X.size // self.sample.features)
         steps, rows_read = self._compiled_steps(self.sample.small, target, most, rows)
         self.steps = max(1, steps)
         return rows_read if steps else 0
+
+    def _tiny_steps(self, tiny: TinySteps, target: float, most: int, rows: int) -> int:
+        """``small_steps`` of a tiny problem."""
+        point, steps, read = self._tiny_point(tiny), 0, 0
+        least = max(target, CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero)
+        while steps < most and (steps == 0 or read < rows) and not tiny.gaps(point)[0] <= least:
+            found = tiny.step(point)
+            if found is None:
+                break
+            point, steps, read = found[0], steps + 1, read + found[1][0]
+        self._adopt(tiny, point)
+        self.steps = max(1, steps)
+        return read
+
+    def _tiny_point(self, tiny: TinySteps) -> Point:
+        if self.point is None or self.point[0] is not self.weights:
+            unknowns = np.append(self.weights, self.intercept) if tiny.free else self.weights
+            self.point = self.weights, tiny.evaluate(unknowns[None])
+        return self.point[1]
+
+    def _adopt(self, tiny: TinySteps, point: Point) -> None:
+        """Make the point of a tiny problem the present one."""
+        sample, lam, d = self.sample, self.problem.lam, self.weights.size
+        self.weights, gradient = point.unknowns[0, :d].copy(), tiny.unit * point.gradient[0]
+        self.intercept = float(point.unknowns[0, d]) if tiny.free else 0.0
+        sample.scores[:], sample.theta[:], sample.hess[:] = point.scores, tiny.theta(point), tiny.unit * point.hess
+        self.v = self.weights - gradient[:d] / lam
+        self.risk_gap, self.regularizer_gap = 0.0, float(gradient[:d] @ gradient[:d]) / (2.0 * lam)
+        self.theta_sum = -float(gradient[d]) if tiny.free else 0.0
+        self.known, self.point = (self.weights, tiny.objectives(point)[0]), (self.weights, point)
 
     def _compiled_steps(self, small: Small, target: float, most: int, rows: int) -> tuple[int, int]:
         """Return the number of steps, and the rows read."""
