@@ -292,8 +292,11 @@ class Problem:
 
     @property
     def outputs_apart(self) -> list[Problem]:
-        """The problem of each of the k outputs of a mean of losses, whose sum this is: regularizers add outputs."""
-        return [self] if self.risk.outputs is None else self._outputs_apart
+        """The problem of each of the k outputs of a mean of losses, whose sum this is: regularizers add outputs.
+
+        A joint problem has no parts.
+        """
+        return [self] if self.risk.outputs is None or self.risk.separable() is None else self._outputs_apart
 
     @cached_property
     def _outputs_apart(self) -> list[Problem]:

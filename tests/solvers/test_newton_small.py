@@ -9,6 +9,7 @@ from fenchel import Problem, solve
 from fenchel.risks import MeanRisk
 from fenchel.solvers import Hint, Newton
 from fenchel.solvers.newton import sample as module
+from fenchel.solvers.newton import solver as solver_module
 from fenchel.solvers.newton import step as step_module
 
 RIDGE_CASES = [case for case in CASES if case.l1_ratio == 0.0 and Newton().supports(case.problem()) is None]
@@ -21,6 +22,13 @@ def _points(problem, passes):
     for _ in range(STEPS * len(state.outputs)):
         solver.step(state, Hint(None, 0.0, lambda: False, passes=passes))
     return [(output.weights, output.intercept, output.gap, output.mu) for output in state.outputs]
+
+
+@pytest.fixture(autouse=True)
+def no_tiny_steps(monkeypatch):
+    """Those of tiny problems are in test_newton_tiny.py."""
+    for one in (module, solver_module):
+        monkeypatch.setattr(one, "is_tiny", lambda *_: False)
 
 
 @pytest.mark.meetings(1)

@@ -22,7 +22,7 @@ from fenchel.problem import Model, Problem, Witness
 
 def judge_outputs(problem: Problem, model: Model, witness: Witness) -> list[Verdict]:
     """The verdict of ``judge`` for each output of a mean of losses with ridge."""
-    if problem.risk.outputs is None:
+    if problem.risk.outputs is None or problem.risk.separable() is None:
         return [judge(problem, model, witness)]
     mean, weights, problems = problem.mean_risk, np.asarray(model.weights, dtype=np.float64), problem.outputs_apart
     given = [Witness(theta) for theta in np.asarray(witness.theta, dtype=np.float64).T]

@@ -85,7 +85,10 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         raise NotImplementedError
 
     def problem_of_outputs(self, task: Task) -> Problem | None:
-        """One problem with an output for each of ``problems``, whose sum it is; None: each is solved by itself."""
+        """One problem with an output for each of ``problems``, whose sum it is, or the only one of them.
+
+        None: each is solved by itself.
+        """
         return None
 
     def _is_small(self, task: Task, outputs: int = 1) -> bool:

@@ -70,10 +70,12 @@ class BaseLinearClassifier(BaseClassifier):
 
     def problem_of_outputs(self, task: Task) -> Problem | None:
         binary = task.n_classes == 2
-        if (task.form != "ovr" and not binary) or not self._is_small(task, task.n_classes):
+        if (task.form == "ovo" and not binary) or not self._is_small(task, task.n_classes):
             return None
         if binary:
             return self._one_vs_rest(task, 1)
+        if task.form in MULTICLASS:
+            return self._joint(task)
         labels = one_vs_rest(task.targets[:, None], np.arange(task.n_classes))
         return self._problem(task, MeanRisk(self._loss(), labels, task.weights))
 

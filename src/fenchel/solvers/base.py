@@ -262,7 +262,9 @@ class Solver(abc.ABC):
         return None
 
     def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
-        """Solve the outputs of a mean of losses, each as a problem of its own; None: ``step`` has to do it.
+        """Solve the outputs of a mean of losses, each as a problem of its own, or a joint problem.
+
+        None: ``step`` has to do it.
 
         Each is solved until its expected gap is ``tol`` times its objective, or for ``max_iter`` data passes.
         """

@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.problem import Problem
 from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton.tiny_classes import are_tiny
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.sequences import Sequences
@@ -70,6 +71,8 @@ class Facts:
     outputs: int = 1
     #: whether the regularizer is ridge
     ridge: bool = False
+    #: whether ``newton_cg`` solves a joint problem at once, with a Hessian of all its unknowns
+    tiny_classes: bool = False
 
     @property
     def tall(self) -> bool:
@@ -138,5 +141,6 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         entries=problem.design.stored_entries,
         outputs=1 if mean is None or mean.labels.ndim == 1 else mean.labels.shape[1],
         ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
+        tiny_classes=joint and risk.smooth and regularizer.is_ridge and are_tiny(problem),
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

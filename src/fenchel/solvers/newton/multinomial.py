@@ -32,7 +32,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need, Warm
+from fenchel.solvers.base import Hint, Need, SolvedOutputs, Warm
 from fenchel.solvers.newton.multinomial_direction import (
     Preconditioner,
     balance_cost,
@@ -41,7 +41,9 @@ from fenchel.solvers.newton.multinomial_direction import (
 )
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
 from fenchel.solvers.newton.rules import LINE_SEARCH_TOLERANCE
+from fenchel.solvers.newton.sample import dense_rows
 from fenchel.solvers.newton.sampling import Iterate, SampledNewton, State
+from fenchel.solvers.newton.tiny_classes import TinyClasses, are_tiny, solve_tiny_classes
 from fenchel.validation import check_bool, check_seed
 
 #: a preconditioner is replaced when conjugate gradients read this many times the rows that they read with it at first
@@ -192,6 +194,14 @@ class NewtonCG(SampledNewton):
 
     def improve(self, state: State, output: ClassesState, target: float, hint: Hint) -> int:
         return output.newton_step(state.random, target, hint)
+
+    def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
+        if not are_tiny(problem):
+            return None
+        needs.check_scale(problem)
+        selected = np.flatnonzero(problem.risk.shares > 0)
+        steps = TinyClasses(problem, dense_rows(problem.design, selected), selected)
+        return solve_tiny_classes(steps, problem, selected, tol, max_iter)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, theta, (output,) = state.problem, np.zeros(state.problem.theta_shape), state.outputs

@@ -7,7 +7,8 @@ processes is over before the first compiled loop is loaded.
 The unknowns of output k are a row of W, its weights and then b.  With A = [X 1] and the ridge r = (lam, ..., lam, 0),
 
 .. math::
-    g_k = r \circ W_k + A^T(c \circ f'_k), \qquad (A^T\operatorname{diag}(c \circ f''_k)A + \operatorname{diag}(r))\,p_k = g_k
+    g_k = r \circ W_k + A^T(c \circ f'_k), \qquad
+    (A^T\operatorname{diag}(c \circ f''_k)A + \operatorname{diag}(r))\,p_k = g_k
 
 and a step is :math:`W_k - t p_k`.  For equal c both are divided by it, which saves the products.  The duality gap is
 :math:`|g_w|^2 / (2\lambda)`, since theta is minus the gradient of the risk, plus the cost of its sum.  Each output has
@@ -30,11 +31,11 @@ from fenchel.solvers.newton.rules import CLEARLY_ABOVE_ROUNDING
 #: entries of [X 1], and multiplications for one Hessian, up to which the steps are made here
 _FEW_ENTRIES, _LITTLE_WORK = 1 << 16, 1 << 20
 #: the length of a step is enough if the slope of the objective is below this share of the first one
-_SMALL_SLOPE = 0.3
+SMALL_SLOPE = 0.3
 #: bounds on the growth of a length while the objective falls, and least share by which an interval of lengths shrinks
 _LEAST_GROWTH, _MOST_GROWTH, _SHRINKING = 1.5, 4.0, 0.1
 #: evaluations of a line search at most
-_EVALUATIONS = 30
+EVALUATIONS = 30
 
 
 def is_tiny(problem: Problem, rows: int) -> bool:
@@ -68,6 +69,8 @@ class TinySteps:
         equal = float(shares.min()) == float(shares.max())
         #: (outputs, rows), and c, which is ``unit`` where it is None
         self.labels, self.shares = labels, None if equal else shares
+        #: whether f'' is the same wherever it is not zero
+        self.equal_curvatures = equal and self.loss.piecewise_quadratic() is not None
         #: what the objective and its derivatives are divided by
         self.unit = float(shares[0]) if equal else 1.0
         self.matrix = np.empty((rows, self.features + self.free))
@@ -130,7 +133,8 @@ class TinySteps:
     def step(self, point: Point) -> tuple[Point, list[int]] | None:
         """Minimize the quadratic model; return the next point and the rows read for each, or None if there is none.
 
-        A row is read for the Hessian if f'' is not zero, for the change of the scores, and for the gradient if f' is not.
+        A row is read for the Hessian if f'' is not zero, for the change of the scores, and for
+        the gradient if f' is not.
         """
         direction, read = np.empty_like(point.gradient), []
         for k, hess in enumerate(point.hess):
@@ -139,8 +143,13 @@ class TinySteps:
                 # the loss is linear at all scores: with its largest curvature the step is a short one
                 hess = self.loss.largest_curvature * (np.ones(len(hess)) if self.shares is None else self.shares)
                 active = np.flatnonzero(hess)
-            root = self.matrix[active] * np.sqrt(hess[active])[:, None]
-            hessian = root.T @ root
+            rows, curvatures = self.matrix.take(active, axis=0), hess.take(active)
+            if self.equal_curvatures:
+                hessian = rows.T @ rows
+                hessian *= curvatures[0]
+            else:
+                rows *= np.sqrt(curvatures)[:, None]
+                hessian = rows.T @ rows
             hessian.ravel()[:: len(hessian) + 1] += self.ridge
             _, direction[k], failed = dposv(hessian, point.gradient[k])
             if failed:
@@ -149,7 +158,7 @@ class TinySteps:
         found = self._line_search(point, direction)
         if found is None:
             return None
-        return found, [rows + np.count_nonzero(slopes) for rows, slopes in zip(read, found.slopes, strict=True)]
+        return found, [rows + int(np.count_nonzero(slopes)) for rows, slopes in zip(read, found.slopes, strict=True)]
 
     def _line_search(self, point: Point, direction: Floats) -> Point | None:
         """Find where the slope of each objective along its direction is small, from steps of length one on."""
@@ -157,21 +166,21 @@ class TinySteps:
         firsts, bends = _dots(point.gradient, direction), _dots(pulled, direction)
         pulls, count = _dots(pulled, point.unknowns), len(firsts)
         lengths, lows, highs = [1.0] * count, [(0.0, slope) for slope in firsts], [(math.inf, math.nan)] * count
-        for _ in range(_EVALUATIONS):
+        for _ in range(EVALUATIONS):
             steps = np.array(lengths)[:, None]
             scores = point.scores - steps * change
             derivatives = self._derivatives(scores)
             done = True
             for k, risk in enumerate(_dots(derivatives[0], change)):
                 slope = risk + pulls[k] - lengths[k] * bends[k]
-                if abs(slope) <= _SMALL_SLOPE * firsts[k]:
+                if abs(slope) <= SMALL_SLOPE * firsts[k]:
                     continue
                 done = False
                 if slope > 0.0:
                     lows[k] = lengths[k], slope
                 else:
                     highs[k] = lengths[k], slope
-                lengths[k] = _between(firsts[k], lows[k], highs[k])
+                lengths[k] = between(firsts[k], lows[k], highs[k])
             if done:
                 return self._point(point.unknowns - steps * direction, scores, *derivatives)
         return None
@@ -182,7 +191,7 @@ def _dots(rows: Floats, others: Floats) -> list[float]:
     return [float(one @ other) for one, other in zip(rows, others, strict=True)]
 
 
-def _between(first: float, low: tuple[float, float], high: tuple[float, float]) -> float:
+def between(first: float, low: tuple[float, float], high: tuple[float, float]) -> float:
     """The length where a line through the slopes at both is zero; above the lower one alone, where there is one.
 
     ``first`` is the slope at zero.  Slopes are positive at the lower length and negative at the higher one.
