@@ -186,7 +186,7 @@ def test_classes_of_integers_are_those_of_unique(dtype):
         lambda: LinearClassifier("squared_hinge", tol=0.0),
         lambda: LinearClassifier("squared_hinge", time_limit=100.0),
         lambda: LinearClassifier("squared_hinge", l1_ratio=0.5),
-        lambda: LogisticRegression(),
+        lambda: LinearClassifier("hinge"),
     ],
 )
 def test_other_fits_solve_one_class_at_a_time(make, monkeypatch):
@@ -198,6 +198,19 @@ def test_other_fits_solve_one_class_at_a_time(make, monkeypatch):
     for name in ("coef_", "intercept_", "theta_", "n_iter_"):
         np.testing.assert_array_equal(vars(model)[name], apart[name], err_msg=name)
     assert model.certificate_ == apart["certificate_"]
+
+
+@pytest.mark.parametrize("make", [LogisticRegression, lambda: LinearClassifier("logistic", tol=1e-8)])
+def test_joint_classes_that_are_solved_at_once_are_the_same_up_to_the_proof(make, monkeypatch):
+    X, y = three_classes()
+    model = make()
+    apart = fitted_apart(model, X, y)
+    monkeypatch.setattr("fenchel.estimators.base.solve", None)
+    model.fit(X, y)
+    assert model.converged_ and model.solver_ == "newton_cg"
+    certificate, other = model.certificate_, apart["certificate_"]
+    assert certificate.upper >= other.lower and other.upper >= certificate.lower
+    np.testing.assert_allclose(model.coef_, apart["coef_"], rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize(

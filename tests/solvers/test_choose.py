@@ -42,6 +42,7 @@ ROWS = {
     "performance measure with a smoothing": {"subgradient_only": True, "smoothable": True},
     "losses of pairs in queries": {"subgradient_only": True, "ranking": True},
     "only a subgradient oracle is available": {"subgradient_only": True},
+    "joint smooth multiclass risk, very few unknowns": {"joint": True, "smooth": True, "tiny_classes": True},
     "joint smooth multiclass risk, many features or small curvature": {"joint": True, "smooth": True},
     "joint smooth multiclass risk": {"joint": True, "smooth": True, "curvature": 50.0},
     "joint multiclass risk, few features of large scale": {"joint": True, "features": 20, "curvature": 1e5},

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 #: multiplications for the Hessian of a squared loss at the end of every fit, about a millisecond
 _MOST_HESSIAN_WORK = 4e6
-#: entries of X up to which a copy of them (256 kB) is kept until the first proved prediction, which saves the sketch
-_FEW_ENTRIES = 1 << 15
+#: entries of X up to which a copy of them (2 MB) is kept until the first proved prediction, which saves the sketch
+_FEW_ENTRIES = 1 << 18
 #: training scores of several problems that are kept at most until their intercepts are bracketed (32 MB with labels)
 _MOST_PENDING = 1_000_000
 

@@ -19,10 +19,10 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   present pace, would take longer (``solving.handover``), or at once with few features of large scale.
 - Multilabel hinge: ``label_blocks``, whose epochs cost about as much as a step of ``bundle`` and of which few suffice
   where rows share few features or the curvature is small (``benchmarks/multilabel.py``); else ``bundle``.
-- Multinomial risk: with very few unknowns Newton's method with their whole Hessian (``newton.tiny_classes``), in half the
-  time of the others and without compiled loops, which take longer to load (``benchmarks/small.py``).  Else block
-  coordinate descent on the dual where rows share few features or the curvature is small, and the truncated Newton method
-  elsewhere.
+- Multinomial risk: with very few unknowns Newton's method with their whole Hessian (``newton.tiny_classes``), in half
+  the time of the others and without compiled loops, which take longer to load (``benchmarks/small.py``).  Else block
+  coordinate descent on the dual where rows share few features or the curvature is small, and the truncated Newton
+  method elsewhere.
 - Labelled sequences: with the log-loss ``exponentiated_gradient``, whose epochs cost less than a step of L-BFGS and of
   which tens are enough on text (benchmarks/sequences.py); where there are few weights or the curvature is large, and
   for sequences with fewer tokens than a quarter of the labels, whose pairs would need the most memory, L-BFGS

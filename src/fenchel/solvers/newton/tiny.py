@@ -25,11 +25,14 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate.inverse_hessian import curvature_of
 from fenchel.problem import Problem
 from fenchel.solvers.newton.rules import CLEARLY_ABOVE_ROUNDING
 
 #: entries of [X 1], and multiplications for one Hessian, up to which the steps are made here
 _FEW_ENTRIES, _LITTLE_WORK = 1 << 16, 1 << 20
+#: the same for the squared loss, of which one step is enough
+_FEW_ENTRIES_SQUARED, _LITTLE_WORK_SQUARED = 1 << 18, 1 << 23
 #: the length of a step is enough if the slope of the objective is below this share of the first one
 SMALL_SLOPE = 0.3
 #: bounds on the growth of a length while the objective falls, and least share by which an interval of lengths shrinks
@@ -41,7 +44,10 @@ EVALUATIONS = 30
 def is_tiny(problem: Problem, rows: int) -> bool:
     """Whether the steps for this many rows of a problem are made here."""
     unknowns = problem.design.shape[1] + 1
-    few = rows * unknowns <= _FEW_ENTRIES and rows * unknowns**2 <= _LITTLE_WORK
+    entries, work = _FEW_ENTRIES, _LITTLE_WORK
+    if rows * unknowns > entries and curvature_of(problem) is not None:
+        entries, work = _FEW_ENTRIES_SQUARED, _LITTLE_WORK_SQUARED
+    few = rows * unknowns <= entries and rows * unknowns**2 <= work
     return few and problem.risk.smooth and problem.regularizer.is_ridge and problem.mean_risk.loss.has_second_derivative
 
 
@@ -143,12 +149,14 @@ class TinySteps:
                 # the loss is linear at all scores: with its largest curvature the step is a short one
                 hess = self.loss.largest_curvature * (np.ones(len(hess)) if self.shares is None else self.shares)
                 active = np.flatnonzero(hess)
-            rows, curvatures = self.matrix.take(active, axis=0), hess.take(active)
+            rows, curvatures = self.matrix, hess
+            if len(active) < len(hess):
+                rows, curvatures = rows.take(active, axis=0), hess.take(active)
             if self.equal_curvatures:
                 hessian = rows.T @ rows
                 hessian *= curvatures[0]
             else:
-                rows *= np.sqrt(curvatures)[:, None]
+                rows = rows * np.sqrt(curvatures)[:, None]
                 hessian = rows.T @ rows
             hessian.ravel()[:: len(hessian) + 1] += self.ridge
             _, direction[k], failed = dposv(hessian, point.gradient[k])
