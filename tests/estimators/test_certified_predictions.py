@@ -164,9 +164,27 @@ def test_many_problems_keep_no_vectors(monkeypatch):
     kept = LinearClassifier("logistic", multi_class="ovr", tol=1e-6, random_state=0).fit(X, y)
     monkeypatch.setattr("fenchel.estimators.proved._MOST_PENDING", 100)
     model = clone(kept).fit(X, y)
-    assert all(one._pending is not None for one in kept._optimum.sketches)
-    assert all(one._pending is None for one in model._optimum.sketches)
+    assert all(one._whole is not None for one in kept._optimum.sketches)
+    assert all(one._pending is None and one._whole is None for one in model._optimum.sketches)
     assert np.array_equal(model.certified_predictions(T).lower, kept.certified_predictions(T).lower)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared"])
+def test_few_data_are_copied_and_prove_the_same_on_demand(loss, monkeypatch):
+    """Whatever becomes of the rows after the fit, and without them in a pickle."""
+    X, y, targets, T = data(2)
+    make, labels = (LinearRegressor, targets) if loss == "squared" else (LinearClassifier, y)
+    rows = X.copy()
+    model = make(loss, random_state=0).fit(rows, labels)
+    rows[:] = np.nan
+    monkeypatch.setattr("fenchel.estimators.proved._FEW_ENTRIES", 0)
+    at_once = make(loss, random_state=0).fit(X, labels)
+    assert all(one._whole is None for one in at_once._optimum.sketches)
+    pickled = pickle.dumps(model._optimum)
+    assert len(pickled) == pytest.approx(len(pickle.dumps(at_once._optimum)), abs=100)
+    expected, found = at_once.certified_predictions(T), model.certified_predictions(T)
+    np.testing.assert_array_equal(found.lower, expected.lower)
+    np.testing.assert_array_equal(found.upper, expected.upper)
 
 
 def test_other_parameters_drop_what_is_known():

@@ -93,7 +93,9 @@ class Sketches:
         return found
 
     def _snapshot(self, problem: Problem) -> Design | None:
-        """A copy of few training rows, the same for all problems of the fit."""
+        """A copy of few training rows, the same for all problems of the fit; None where the sketch is made at once."""
+        if self._at_once:
+            return None
         with self._lock:
             if self._copy is None or self._copy[0] is not problem.design:
                 design = problem.design
