@@ -19,7 +19,7 @@ from fenchel.compile.primitives.row_norms import squared_norms
 from fenchel.designs import as_design
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
-from fenchel.solvers import DualCoordinate
+from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.curvature import squared_norms as norms_of
 from fenchel.solvers.dual_coordinate.loop import ALPHA, Intercept, epoch
 from fenchel.solvers.shrinking import ActiveSet, random_state
@@ -155,6 +155,21 @@ def test_norms_of_rows_are_computed_once_for_a_path_and_never_changed():
         assert solve(again, "dual_coordinate", tol=1e-3).converged
         assert norms_of(again) is first
     np.testing.assert_array_equal(first, before)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_expected_objective_is_the_dual_objective(loss, intercept):
+    """It scales the target before the first certificate; an intercept has a constant feature beside it."""
+    case = Case(loss, "sparse", n=40, d=6, intercept=intercept)
+    problem, solver = case.problem(), DualCoordinate(seed=0)
+    state = solver.start(problem, None)
+    solver.step(state, Hint(None, 0.0, lambda: False))
+    theta, shift = solver.propose(state)[1].theta, state.outputs[0].intercept[0]
+    v = (case.data()[0].T @ theta) / problem.lam - (shift * state.mean if intercept else 0.0)
+    dual = -0.5 * problem.lam * float(v @ v) - problem.risk.conjugate(theta)
+    assert np.any(theta)
+    assert solver.expected_objective(state) == pytest.approx(dual, rel=1e-9)
 
 
 @pytest.mark.parametrize(("extrapolates", "expected"), [(True, 3e-4 * 1e-2), (False, 1e-3 * 0.1)])

@@ -157,6 +157,7 @@ def test_threads_do_not_change_a_bit(case, way, monkeypatch):
         pytest.skip("the elastic net always forms its matrix")
     choose_way(way, monkeypatch, residual=0.1)
     monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
+    monkeypatch.setattr(parts_module, "ENTRIES_PER_GRAM_ENTRY", 0)
     problem = case.problem()
     state = Newton().start(problem, None)
     assert state.outputs[0].sample.parts.count > 3

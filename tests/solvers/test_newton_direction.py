@@ -45,6 +45,7 @@ def test_sums_over_a_sample(storage, parts, monkeypatch):
     """Every method of a sample is what NumPy makes of its rows, in one part and in several."""
     if parts > 1:
         monkeypatch.setattr(parts_module, "PART_ENTRIES", 30)
+        monkeypatch.setattr(parts_module, "ENTRIES_PER_GRAM_ENTRY", 0)
     sample, rows = some_sample(storage, weighted=True)
     assert (sample.parts.count > 1) == (parts > 1)
     rng = np.random.default_rng(7)

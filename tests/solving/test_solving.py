@@ -8,10 +8,10 @@ import pytest
 
 from agreement import assert_certified
 from catalog import PLAIN_CASES, SOLVER_NAMES, Case
-from fenchel import FenchelError, Model, Problem, Status, Witness, solve
+from fenchel import FenchelError, Model, Problem, Status, Witness, certify, solve
 from fenchel.regularizers import L2, Regularizer
 from fenchel.risks import MeanRisk
-from fenchel.solvers import STALLED, DualCoordinate, Need, Solver
+from fenchel.solvers import STALLED, DualCoordinate, Hint, Need, Newton, Solver
 from fenchel.solvers.dual_coordinate import solver as module
 from fenchel.solving.schedule import Schedule
 
@@ -307,3 +307,35 @@ def test_a_certificate_of_small_data_waits_until_it_may_end_the_solve():
     impatient = Schedule(1000.0, False, None, 1 << 13)
     impatient.begin(0.0, after_one=False)
     assert not impatient.is_early(impatient.due, 4.0, 1.0, on_time=False)
+
+
+def test_a_certificate_waits_longer_for_a_solver_that_computes_its_gap():
+    """No certificate would be smaller than its gap; one that estimates it is certified earlier."""
+    schedule = Schedule(1000.0, True, None, 1 << 24)
+    for computed, factor in ((False, 4.0), (True, 16.0), (False, 4.0)):
+        schedule.begin(0.0, after_one=False, computed=computed)
+        due = factor * schedule.due
+        assert schedule.is_early(due - 0.01, 2.0, 1.0, on_time=False)
+        assert not schedule.is_early(due, 2.0, 1.0, on_time=False)
+        assert schedule.passes_left(0.0, on_time=False) == due
+        # the target gap is certified at once
+        assert not schedule.is_early(1.0, 0.5, 1.0, on_time=False)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_newton_computes_the_gap_of_its_point(intercept):
+    """So its certificates can wait: its expected gap is that of the certificate of what it proposes."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 70))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1.0, -1.0)
+    problem, solver = Problem(X, MeanRisk("logistic", y), 1e-3, intercept=intercept), Newton(sampling=False)
+    state = solver.start(problem, None)
+    assert solver.computes_gap
+    for _ in range(6):
+        solver.step(state, Hint(None, 0.0, lambda: False))
+        expected, certificate = solver.expected_gap(state), certify(problem, *solver.propose(state))
+        # the certificate takes the best multiple of theta, which matters at the beginning only
+        assert certificate.gap <= (1.0 + 1e-6) * expected + certificate.rounding_floor
+        if expected < 1e-2 * certificate.primal and not intercept:
+            assert certificate.gap == pytest.approx(expected, rel=0.1, abs=1e-13)
+    assert expected < 1e-2 * certificate.primal

@@ -45,9 +45,9 @@ def as_design(X: Any) -> Design:
             X = np.asanyarray(X)
         except ValueError as error:
             raise FenchelError(f"X must be a matrix with as many features in every row: {error}") from error
+    if sp.issparse(X):
+        # a format without rows is copied into memory; both check the storage
+        return MappedCSR(X) if X.format == "csr" and memory_limit_of(X.data) is not None else CSRDesign(X)
     check_storage(X)
     X = X.data if isinstance(X, np.ma.MaskedArray) else X
-    if sp.issparse(X):
-        # a format without rows is copied into memory
-        return MappedCSR(X) if X.format == "csr" and memory_limit_of(X.data) is not None else CSRDesign(X)
     return DenseDesign(X) if memory_limit_of(X) is None else MappedDense(X)

@@ -40,7 +40,8 @@ def _check_compressed(matrix: sp.csr_array | sp.csc_array | sp.bsr_array) -> Non
     if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise FenchelError("X is a broken sparse matrix: its indices are not integers")
     used = indices[: indptr[-1]]
-    if used.size and (used.min() < 0 or used.max() >= minor):
+    # negative indices are larger than all others without their sign
+    if used.size and used.view(np.dtype(f"u{used.itemsize}").newbyteorder(used.dtype.byteorder)).max() >= minor:
         raise FenchelError(f"X is a broken sparse matrix: an index lies outside 0..{minor - 1}")
 
 

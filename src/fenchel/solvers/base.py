@@ -220,6 +220,8 @@ class Solver(abc.ABC):
     """
 
     name: ClassVar[str]
+    #: whether ``expected_gap`` is computed from all examples at the present point: a certificate is hardly smaller
+    computes_gap: ClassVar[bool] = False
 
     @property
     def needs(self) -> tuple[Need, ...]:

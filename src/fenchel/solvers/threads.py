@@ -24,6 +24,8 @@ from fenchel.problem import Problem
 PART_ENTRIES = 1 << 18
 #: largest number of parts, and so of threads at work
 _MOST_PARTS = 8
+#: fewest entries of a part of X^T D X, in units of the entries of that matrix: each part fills and adds one of its own
+ENTRIES_PER_GRAM_ENTRY = 4
 
 
 class Parts:
@@ -162,6 +164,10 @@ def weighted_gram(design: Design, selected: Array, weights: Array, parts: Parts)
         half_gram(rows, selected, weights, half, border, begin, end)
         return half, border
 
-    found = parts.each(part, len(selected), 1 if features > PART_ENTRIES**0.5 else None)
-    half = sum(half for half, _ in found)
-    return half + half.T, sum(border for _, border in found)
+    entries = design.stored_entries * len(selected) // max(1, design.shape[0])
+    count = 1 if features > PART_ENTRIES**0.5 else entries // max(1, ENTRIES_PER_GRAM_ENTRY * features**2)
+    (half, border), *others = parts.each(part, len(selected), max(1, min(parts.count, count)))
+    for other, other_border in others:
+        half += other
+        border += other_border
+    return half + half.T, border

@@ -170,7 +170,7 @@ class Run:
 
     def _loop(self, state: Any, limit: float, next_cost: NextCost | None) -> Status | None:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
-        self.schedule.begin(self.passes, after_one=self._wants_first_gap())
+        self.schedule.begin(self.passes, after_one=self._wants_first_gap(), computed=self.solver.computes_gap)
         begin, pace = self.passes, Pace()
         # the pace is that of the second half of the passes
         self.longest_step = math.inf if next_cost is None else 0.5 * (limit - begin)

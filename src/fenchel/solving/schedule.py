@@ -18,8 +18,8 @@ _GROWTH = 4.0
 _FIRST = 3.0
 #: the same ratio for a solver without an expected gap
 _BLIND_GROWTH = 1.5
-#: factor of the due pass while the solver expects a larger gap than the target
-_POSTPONE = 4.0
+#: factor of the due pass while the solver expects a larger gap than the target, and if it computes its gap
+_POSTPONE, _POSTPONE_COMPUTED = 4.0, 16.0
 #: multiple of the target gap above which a certificate is not expected to end the solve
 _FAR = 3.0
 #: entries of X that a solver reads in the half millisecond of a small certificate, and the passes of that time at most
@@ -46,10 +46,12 @@ class Schedule:
     #: the earliest and the latest data pass of the next certificate
     first: float = 0.0
     due: float = 0.0
+    #: ``Solver.computes_gap`` of the present solver
+    computed: bool = False
 
-    def begin(self, passes: float, *, after_one: bool) -> None:
+    def begin(self, passes: float, *, after_one: bool, computed: bool = False) -> None:
         """Start a solver; ``after_one`` requires a certificate after its first pass."""
-        wait = 1.0 if self.every or after_one else _FIRST
+        wait, self.computed = 1.0 if self.every or after_one else _FIRST, computed
         self.first, self.due = passes, min(passes + wait, self.most)
 
     def postpone(self, passes: float, expected_gap: float) -> None:
@@ -69,7 +71,12 @@ class Schedule:
             return passes < self.due
         # on small data many passes take less time than a certificate that proves too little
         far = math.isfinite(expected_gap) and expected_gap > _FAR * target_gap
-        return passes < _POSTPONE * self.due + (self._waiting if far else 0.0)
+        return passes < self._postponed + (self._waiting if far else 0.0)
+
+    @property
+    def _postponed(self) -> float:
+        """The data pass of the next certificate while the solver expects a larger gap than the target."""
+        return (_POSTPONE_COMPUTED if self.computed else _POSTPONE) * self.due
 
     @property
     def _waiting(self) -> float:
@@ -81,7 +88,7 @@ class Schedule:
         patient = self.patient and not on_time and self.every is None
         # steps while a certificate waits for a smaller gap: short beside the wait, and not cut where a pace is watched
         waiting = min(_WAITING_SHARE * self._waiting, STEP_SHARE * passes) if patient else 0.0
-        return max(1.0, waiting, min(_POSTPONE * self.due if patient else self.due, self.most) - passes)
+        return max(1.0, waiting, min(self._postponed if patient else self.due, self.most) - passes)
 
     def passes_early(self, passes: float) -> float:
         """The data passes before which there is no certificate, even if the solver expects the target gap."""

@@ -36,6 +36,8 @@ from fenchel.compile.dispatch import (
 )
 from fenchel.compile.loop import helper, loop
 
+_ONE, _TWO = np.uint64(1), np.uint64(2)
+
 
 @loop
 def multiply(rows: Any, selected: Any, w: Any, result: Any, begin: int, end: int) -> None:
@@ -129,13 +131,29 @@ def half_gram(rows: Any, selected: Any, hess: Any, result: Any, border: Any, beg
         if hess[t] == 0.0:
             continue
         i = np.uint64(selected[t])
-        start = row_begin(rows, i)
-        for k in range(start, row_end(rows, i)):
-            value, column = hess[t] * row_entry(rows, i, k), row_column(rows, i, k)
-            border[column] += value
+        start, stop = np.uint64(row_begin(rows, i)), np.uint64(row_end(rows, i))
+        # two rows of A at a time, so that the entries before are loaded once for both
+        for k in range(start, stop - (stop - start) % _TWO, _TWO):
+            value, column = row_entry(rows, i, k), row_column(rows, i, k)
+            second, second_column = row_entry(rows, i, k + _ONE), row_column(rows, i, k + _ONE)
+            scaled, second_scaled = hess[t] * value, hess[t] * second
             for other in range(start, k):
-                result[column, row_column(rows, i, other)] += value * row_entry(rows, i, other)
-            result[column, column] += 0.5 * value * row_entry(rows, i, k)
+                before, other_column = row_entry(rows, i, other), row_column(rows, i, other)
+                result[column, other_column] += scaled * before
+                result[second_column, other_column] += second_scaled * before
+            result[second_column, column] += second_scaled * value
+            result[column, column] += 0.5 * scaled * value
+            result[second_column, second_column] += 0.5 * second_scaled * second
+            border[column] += scaled
+            border[second_column] += second_scaled
+        if (stop - start) % _TWO == _ONE:
+            last = stop - _ONE
+            value, column = row_entry(rows, i, last), row_column(rows, i, last)
+            scaled = hess[t] * value
+            for other in range(start, last):
+                result[column, row_column(rows, i, other)] += scaled * row_entry(rows, i, other)
+            result[column, column] += 0.5 * scaled * value
+            border[column] += scaled
 
 
 @loop

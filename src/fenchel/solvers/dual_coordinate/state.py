@@ -144,6 +144,9 @@ class State:
         In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with v = K theta/lam.
         """
         problem, total = self.problem, 0.0
+        if problem.regularizer.is_ridge and not problem.intercept:
+            # an estimate needs neither a copy of v nor a sum with few roundings
+            return 0.5 * problem.lam * sum(float(output.v @ output.v) for output in self.outputs)
         if not in_kernel_form(problem):
             return problem.lam * problem.regularizer.conjugate(self.dual_vector(theta))
         for output, column in zip(self.outputs, np.atleast_2d(theta.T), strict=True):

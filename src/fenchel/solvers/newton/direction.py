@@ -113,8 +113,10 @@ class Quadratic:
         gram, border = self.sample.gram(rows)
         self.rows_read += len(rows)
         features = self.sample.features
-        matrix = np.empty((self.size, self.size))
-        matrix[:features, :features] = gram
+        matrix = np.ascontiguousarray(gram)
+        if self.intercept:
+            matrix = np.empty((self.size, self.size))
+            matrix[:features, :features] = gram
         matrix[np.arange(features), np.arange(features)] += self.ridge / scale
         if self.rank_one is not None:
             vector, factor = self.rank_one
@@ -122,7 +124,8 @@ class Quadratic:
         if self.intercept:
             matrix[features, :features] = matrix[:features, features] = border
             matrix[features, features] = float(np.sum(self.sample.hess[rows])) + self.intercept_ridge / scale
-        matrix *= scale
+        if scale != 1.0:
+            matrix *= scale
         return matrix
 
     def solve(self, right: Array) -> Floats:

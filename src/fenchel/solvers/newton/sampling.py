@@ -132,6 +132,7 @@ class State:
 class SampledNewton(Solver):
     """Base class: start, growing samples, progress and stalls."""
 
+    computes_gap: ClassVar[bool] = True
     #: the options of the subclasses
     seed: int | None
     sampling: bool
