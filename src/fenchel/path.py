@@ -134,7 +134,7 @@ class _Points:
         self.proposer, self.passes, self.seconds = "", 0.0, (0.0, 0.0)
 
     def solve(self, lam: float, warm: Warm | None) -> Solution:
-        problem, limit = replace(self.problem, lam=lam), self.deadline.remaining()
+        problem, limit = self.problem.with_lam(lam), self.deadline.remaining()
         solution = solve(problem, self.solver, warm_start=warm, time_limit=limit, **self.options)
         self.ended = solution.status in _ENDS or self.deadline.passed
         return solution
@@ -150,7 +150,7 @@ class _Points:
                 with stops_when(self._must_stop, self.deadline.remaining):
                     block = next(blocks)
                 middle = stopwatch.clock()
-                problems = [replace(self.problem, lam=lam) for lam in lams[done : done + len(block)]]
+                problems = [self.problem.with_lam(lam) for lam in lams[done : done + len(block)]]
                 verdicts = judge_all(problems, block)
             except KeyboardInterrupt:
                 # the next point ends at once, with this reason
@@ -191,7 +191,7 @@ class _Points:
         if not len(lams) or not plain or options.get("max_iter", math.inf) < _FEWEST_PASSES:
             return None
         chosen = {name: options[name] for name in ("seed", "n_jobs") if name in options}
-        first = choose(replace(self.problem, lam=lams[0]), self.solver, tol=options["tol"], **chosen)[0].solver
+        first = choose(self.problem.with_lam(lams[0]), self.solver, tol=options["tol"], **chosen)[0].solver
         self.proposer = first.name
         return first.propose_path(self.problem, lams, options["tol"])
 

@@ -300,13 +300,22 @@ class Problem:
 
     @cached_property
     def _outputs_apart(self) -> list[Problem]:
-        found = []
-        for risk in self.mean_risk.outputs_apart():
-            # nothing is to be checked again
-            problem = object.__new__(Problem)
-            vars(problem).update(vars(self), risk=risk)
-            found.append(problem)
-        return found
+        return [self._changed(risk=risk) for risk in self.mean_risk.outputs_apart()]
+
+    def repeated(self, count: int) -> Problem:
+        """The problem of several outputs with the labels of this one, a mean of losses."""
+        return self._changed(risk=self.mean_risk.repeated(count))
+
+    def with_lam(self, lam: float) -> Problem:
+        """This problem with another lam."""
+        check_number("lam", lam, above=0.0)
+        return self._changed(lam=float(lam), exact_lam=Fraction(lam))
+
+    def _changed(self, **changes: Any) -> Problem:
+        """This problem with attributes that fit the others: nothing is to be checked again."""
+        problem = object.__new__(Problem)
+        vars(problem).update(vars(self), **changes)
+        return problem
 
     def at_copy(self, design: Design) -> Problem:
         """The same problem with a copy of its design."""

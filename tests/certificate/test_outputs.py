@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import Model, Problem, Witness, solve
-from fenchel.certificate import judge, judge_outputs
+from fenchel.certificate import judge, judge_all, judge_outputs
 from fenchel.errors import FenchelError
 from fenchel.losses import NAMED
 from fenchel.numerics.rounding import tree_sum, tree_sums
@@ -127,6 +127,31 @@ def test_finer_bounds_are_those_of_one_output():
     for k, found in enumerate(judge_outputs(joint, model, witness)):
         alone = judge(problems[k], Model(model.weights[k], float(model.intercept[k])), Witness(witness.theta[:, k]))
         assert_same(found, alone, problems[k])
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "rows"), [("squared", "l1", 3000), ("logistic", "l1", 40_000), ("squared", "l2", 300)]
+)
+def test_points_of_a_path_are_those_of_one_at_a_time(loss, regularizer, rows, intercept):
+    """Near the optimum, where the multiple of theta is at its bound, and far from it; in one block or several."""
+    rng = np.random.default_rng(8)
+    X, labels = rng.normal(size=(rows, 3)), labels_of(loss, rng, rows)[:, 0]
+    risk = MeanRisk(loss, labels + X[:, 0] if loss == "squared" else labels)
+    problems = [Problem(X, risk, lam, regularizer, intercept=intercept) for lam in (0.5, 0.1, 0.03, 0.01)]
+    near = [solve(problem, tol=1e-7).model for problem in problems]
+    far = [Model(size * rng.normal(size=3), None if intercept else 0.0) for size in (0.0, 0.1, 1.0, 3.0)]
+    for models in (near, far):
+        for problem, model, found in zip(problems, models, judge_all(problems, models), strict=True):
+            scores = X @ model.weights
+            scores += problem.best_intercept(scores) if model.intercept is None else model.intercept
+            alone = judge(problem, model, Witness(-risk.subgradient(scores)))
+            certificate, one = found.certificate, alone.certificate
+            assert certificate.primal == pytest.approx(one.primal, rel=1e-14)
+            assert certificate.dual == pytest.approx(one.dual, rel=1e-12, abs=2 * one.dual_error)
+            assert certificate.rounding_floor == pytest.approx(one.rounding_floor, rel=1e-6)
+            assert (certificate.recomputed, certificate.trivial) == (one.recomputed, one.trivial)
+            np.testing.assert_allclose(found.witness.theta, alone.witness.theta, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 128, 129, 1000, 4095, 4096, 5000])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, example_labels, loss_id
 from fenchel.compile.primitives.dual_steps import dual_steps
-from fenchel.losses import NAMED, Exponential, Interpolation
+from fenchel.losses import NAMED, Exponential, Interpolation, Squared
 from fenchel.losses.intercept import newton_root
+from fenchel.losses.residual import ResidualLoss
 from strategies import EXTREME_SCORES, curvatures, fractions, loss_points, losses, scores, slope_at
 
 EPS = np.finfo(float).eps
@@ -33,6 +34,12 @@ def test_formula_and_cone_are_known(loss):
     assert loss.name in slow.CONJUGATES
     s, y = grid(loss)
     np.testing.assert_allclose(loss.value(s, y), slow.FORMULAS[loss.name](s, y), rtol=4 * EPS, atol=0)
+
+
+def test_the_squared_loss_is_that_of_its_family_bit_by_bit():
+    scores, labels = np.random.default_rng(0).normal(size=(2, 1000)) * np.geomspace(1e-150, 1e150, 1000)
+    scores[:3] = labels[:3]
+    np.testing.assert_array_equal(Squared().value(scores, labels), ResidualLoss.value(Squared(), scores, labels))
 
 
 @given(loss_points())

@@ -2,12 +2,12 @@
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.confinement import optimum_ball
-from fenchel.certificate.gap import Verdict, best_of, judge, judge_all, judge_moved
+from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.other_lambdas import PathCertificate
-from fenchel.certificate.outputs import judge_outputs
+from fenchel.certificate.outputs import judge_all, judge_outputs
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
 from fenchel.certificate.proved_share import ProvedShare, ProvedShareWatch

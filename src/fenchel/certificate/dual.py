@@ -26,12 +26,13 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import restored
 from fenchel.certificate.other_lambdas import charge
-from fenchel.certificate.rescaling import best_multiple
+from fenchel.certificate.rescaling import best_multiple, largest_multiple
 from fenchel.certificate.rounding import absolute_sums
 from fenchel.certificate.stand_in import stand_in_charge, unbounded_below
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import UNIT
+from fenchel.numerics.rounding import UNIT, tree_sums
 from fenchel.problem import Problem, Witness
+from fenchel.risks import MeanRisk
 from fenchel.risks.decomposition import DecomposedForm
 from fenchel.risks.protocols import ClosedForm
 
@@ -116,19 +117,23 @@ def _nothing(problem: Problem, theta: Array | None, *, trusted: bool = False) ->
     return Bound(-math.inf, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
-def lower_bounds(problems: Sequence[Problem], witnesses: Sequence[Witness], levels: Sequence[float]) -> list[Bound]:
-    """``lower_bound`` of problems that differ in lam only; X^T theta is one product for all of them."""
-    closed = problems[0].risk.closed_form()
-    thetas = [np.asarray(witness.theta, dtype=np.float64) for witness in witnesses]
-    points: list[tuple[Array, Array]] = []
-    if closed is not None and all(theta.shape == problems[0].design.shape[:1] and usable(theta) for theta in thetas):
-        points = [feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
-    if closed is None or not points or not all(usable(theta) for theta, _ in points):
-        return [lower_bound(*each) for each in zip(problems, witnesses, levels, strict=True)]
-    vs = _all_v(problems, [theta for theta, _ in points])
-    found = [_best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)]
-    parts = zip(problems, found, levels, strict=True)
-    return [not_below_zero(problem, of_point(problem, point, level)) for problem, point, level in parts]
+def lower_bounds(
+    shared: Problem, problems: Sequence[Problem], theta: Array, levels: Sequence[float]
+) -> list[Bound] | None:
+    """``lower_bound`` of each output of a mean of losses, as in ``primal.evaluate_all``; None if a theta is not usable.
+
+    X^T theta is one product, and sums over the examples are computed for all outputs at once.
+    """
+    theta, unbalanced = feasible(shared, shared.mean_risk, np.asarray(theta), None)
+    if not usable(theta):
+        return None
+    theta, v = np.asfortranarray(theta), shared.design.adjoint(theta)
+    v /= np.array([[problem.lam] for problem in problems])
+    unbalanced, points = np.broadcast_to(unbalanced, len(problems)), []
+    for part, mean in shared.mean_risk.blocks_of_outputs():
+        points += _best_of_all(shared, problems[part], mean, theta[:, part], unbalanced[part], v[part])
+    each = zip(problems, points, levels, strict=True)
+    return [not_below_zero(problem, of_point(problem, point, level)) for problem, point, level in each]
 
 
 class Point(NamedTuple):
@@ -149,15 +154,21 @@ def _recomputed(
     theta, unbalanced = feasible(problem, form, theta, decomposed)
     if not usable(theta):
         return _nothing(problem, None)
-    point = _best(problem, form, theta, unbalanced, v_of(problem, theta), decomposed)
+    conjugate = form.conjugate(theta, feasible=True)
+    point = _best(problem, form, theta, unbalanced, conjugate, v_of(problem, theta), decomposed)
     return of_point(problem, point, level)._replace(decomposed=decomposed)
 
 
 def _best(
-    problem: Problem, form: ClosedForm, theta: Array, unbalanced: Array, v: Floats, decomposed: DecomposedForm | None
+    problem: Problem,
+    form: ClosedForm,
+    theta: Array,
+    unbalanced: Array,
+    conjugate: float,
+    v: Floats,
+    decomposed: DecomposedForm | None,
 ) -> Point:
-    """The best multiple of theta."""
-    conjugate = form.conjugate(theta, feasible=True)
+    """The best multiple of theta; ``conjugate`` is R*(-theta)."""
     scale, at_scale = best_multiple(problem, theta, v, conjugate, form, decomposed)
     if scale == 1.0:
         return Point(theta, unbalanced, conjugate, v)
@@ -171,8 +182,41 @@ def _best(
     if not simple or np.any(moved > _MOST_MOVED * UNIT * sums):
         return Point(theta, unbalanced, at_scale, v_of(problem, theta))
     # no second product with X: the multiple of v is that of the multiple before its roundings
-    distance = _UPWARDS * float(np.sum(moved + 2.0 * UNIT * sums))
-    return Point(theta, unbalanced, at_scale, scale * v, distance)
+    return Point(theta, unbalanced, at_scale, scale * v, float(np.sum(_moved_distance(moved, sums))))
+
+
+def _moved_distance(moved: Array, sums: Array) -> Floats:
+    """A bound on the 1-norm by which a multiple of theta, rounded and moved into the domain, differs from itself."""
+    return _UPWARDS * (moved + 2.0 * UNIT * sums)
+
+
+def _best_of_all(
+    shared: Problem, problems: Sequence[Problem], mean: MeanRisk, theta: Array, unbalanced: Array, v: Array
+) -> list[Point]:
+    """``_best`` of each column of theta, at once where the largest feasible multiple is less than one and the best."""
+    conjugates = tree_sums(mean.conjugate_terms(theta))
+    columns = [(theta[:, k], unbalanced[k : k + 1], float(conjugates[k]), v[k]) for k in range(len(problems))]
+    scales = np.array(
+        [largest_multiple(problem, each[0], each[3]) for problem, each in zip(problems, columns, strict=True)]
+    )
+    if np.all(np.isinf(scales)):
+        return [Point(*each) for each in columns]
+    scales = np.minimum(scales, 1.0)
+    multiples = scales * theta
+    at_scales = tree_sums(mean.conjugate_terms(multiples))
+    # D is concave: it rises up to the scale if it is not less at 1
+    rising = (scales < 1.0) & (conjugates <= at_scales) & np.isfinite(at_scales)
+    found, left = feasible(shared, mean, multiples, None)
+    sums, moved = absolute_sums(found), absolute_sums(found - multiples)
+    if np.any(moved):
+        at_scales = tree_sums(mean.conjugate_terms(found))
+    distances, left = _moved_distance(moved, sums), np.broadcast_to(left, len(problems))
+    return [
+        Point(found[:, k], left[k : k + 1], float(at_scales[k]), scales[k] * v[k], float(distances[k]))
+        if rising[k] and not moved[k] > _MOST_MOVED * UNIT * sums[k]
+        else _best(problem, problem.mean_risk, *columns[k], None)
+        for k, problem in enumerate(problems)
+    ]
 
 
 def of_point(problem: Problem, point: Point, level: float) -> Bound:
@@ -227,12 +271,6 @@ def v_of(problem: Problem, theta: Array) -> Floats:
     v = problem.design.adjoint(theta)
     v /= problem.lam
     return v
-
-
-def _all_v(problems: Sequence[Problem], thetas: Sequence[Array]) -> list[Floats]:
-    """X^T theta / lam of each."""
-    adjoints = problems[0].design.adjoint(np.stack(thetas, axis=1))
-    return [adjoint / problem.lam for adjoint, problem in zip(adjoints, problems, strict=True)]
 
 
 def usable(theta: Array) -> bool:

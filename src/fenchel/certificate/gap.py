@@ -11,8 +11,8 @@ case                     function
 P is finite              ``_finite_gap``
 P is infinite            ``_bound_alone``: a constraint is violated; the lower bound stands
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
-many :math:`\lambda`     ``judge_all``: products with X are made for all of them at once
-several outputs          ``outputs.judge_outputs``: all sums over examples are computed for all of them at once
+many :math:`\lambda`     ``outputs.judge_all``: products and sums over examples are computed for all of them at once
+several outputs          ``outputs.judge_outputs``: the same for problems that differ in their labels
 two verdicts             ``best_of``: the better model with the better witness
 =======================  ==================================================================
 """
@@ -20,17 +20,16 @@ two verdicts             ``best_of``: the better model with the better witness
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.dual import Bound, lower_bound, lower_bounds
+from fenchel.certificate.dual import Bound, lower_bound
 from fenchel.certificate.other_lambdas import PathCertificate, charge
-from fenchel.certificate.primal import Primal, evaluate, evaluate_all
-from fenchel.certificate.rounding import Errors, rounding_errors, scores_at
+from fenchel.certificate.primal import Primal, evaluate
+from fenchel.certificate.rounding import Errors, rounding_errors
 from fenchel.certificate.stand_in import unbounded_below
 from fenchel.certificate.trivial import is_trivial, may_be_trivial, zero_objective
 from fenchel.problem import Model, Problem, Witness
@@ -57,23 +56,6 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         primal = evaluate(problem, model)
         bound = lower_bound(problem, witness, level_of(problem, primal.value))
         return verdict_of(problem, primal, bound, witness)
-
-
-def judge_all(
-    problems: Sequence[Problem], models: Sequence[Model], witnesses: Sequence[Witness] | None = None
-) -> list[Verdict]:
-    """The verdicts of ``judge`` for problems that differ in lam only, with one product with X for all of them.
-
-    Without witnesses the dual point of a model is minus the subgradient of the risk at its scores.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        primals = evaluate_all(problems, models)
-        if witnesses is None:
-            risk = problems[0].risk
-            witnesses = [Witness(-risk.subgradient(scores_at(*each))) for each in zip(problems, primals, strict=True)]
-        levels = [level_of(problem, primal.value) for problem, primal in zip(problems, primals, strict=True)]
-        bounds = lower_bounds(problems, witnesses, levels)
-        return [verdict_of(*each) for each in zip(problems, primals, bounds, witnesses, strict=True)]
 
 
 def verdict_of(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.rounding import MANY_SCORES
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import tree_sums
 from fenchel.problem import Model, Problem
 
 
@@ -28,49 +29,66 @@ class Primal(NamedTuple):
     scores: Floats | None
 
 
-def evaluate(problem: Problem, model: Model, scores: Floats | None = None) -> Primal:
-    """P at a model; ``intercept=None`` is replaced by the best intercept for its weights.
-
-    ``scores`` are X w if they are known, which the function changes.
-    """
+def evaluate(problem: Problem, model: Model) -> Primal:
+    """P at a model; ``intercept=None`` is replaced by the best intercept for its weights."""
     weights = np.asarray(model.weights, dtype=np.float64)
-    scores = scores_of(problem, weights) if scores is None else scores
+    scores = scores_of(problem, weights)
+    intercept = _checked_intercept(problem, model, scores)
+    scores += intercept
+    return _primal(problem, Model(weights, intercept), scores, problem.risk.value(scores))
+
+
+def evaluate_all(shared: Problem, problems: Sequence[Problem], models: Sequence[Model]) -> tuple[list[Primal], Floats]:
+    """P of each output of a mean of losses, as a problem of its own, and the scores of all, computed at once.
+
+    ``shared`` is the problem of all outputs; the others may differ in their labels and in lam.
+    """
+    for problem, model in zip(problems, models, strict=True):
+        check_weights(problem, model.weights)
+    weights = np.array([model.weights for model in models], dtype=np.float64)
+    # by columns: what broadcasts is then a column too
+    scores = np.asfortranarray(scores_of(shared, weights))
+    each = zip(problems, models, scores.T, strict=True)
+    intercepts = [_checked_intercept(problem, model, column) for problem, model, column in each]
+    scores += np.array(intercepts)
+    blocks = shared.mean_risk.blocks_of_outputs()
+    risks = [risk for part, mean in blocks for risk in tree_sums(mean.value_terms(scores[:, part])).tolist()]
+    filled = [Model(row, intercept) for row, intercept in zip(weights, intercepts, strict=True)]
+    return [_primal(*each) for each in zip(problems, filled, scores.T, risks, strict=True)], scores
+
+
+def _checked_intercept(problem: Problem, model: Model, scores: Array) -> Any:
+    """The intercept of a model, or the best one for its scores X w."""
     intercept = problem.best_intercept(scores) if model.intercept is None else model.intercept
     check_intercept(problem, intercept)
-    scores += intercept
-    penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
+    return intercept
+
+
+def _primal(problem: Problem, model: Model, scores: Floats, risk: float) -> Primal:
+    """P of a model with its intercept, whose risk is known."""
+    penalty = problem.regularizer.value(model.weights)
     value = problem.lam * penalty + risk
     _check_finite(problem, penalty, risk, value)
-    kept = scores if scores.size <= MANY_SCORES else None
-    return Primal(penalty, risk, value, Model(weights, intercept), kept)
-
-
-def evaluate_all(problems: Sequence[Problem], models: Sequence[Model]) -> list[Primal]:
-    """P at the models of problems that differ in lam only; X w is one product for all of them."""
-    weights = [np.asarray(model.weights, dtype=np.float64) for model in models]
-    if len(problems[0].weights_shape) > 1 or any(each.shape != problems[0].weights_shape for each in weights):
-        return [evaluate(*each) for each in zip(problems, models, strict=True)]
-    scores = np.ascontiguousarray(_finite_scores(problems[0], np.stack(weights)).T)
-    return [evaluate(*each) for each in zip(problems, models, scores, strict=True)]
+    return Primal(penalty, risk, value, model, scores if scores.size <= MANY_SCORES else None)
 
 
 def scores_of(problem: Problem, weights: Array) -> Floats:
     """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
-    if weights.shape != problem.weights_shape:
-        raise FenchelError(f"the model's weights must have shape {problem.weights_shape}, got {weights.shape}")
+    check_weights(problem, weights)
     if not weights.any():
         # of problems that a limit leaves without a step, many at a time with several classes
         return np.zeros(problem.theta_shape)
-    return _finite_scores(problem, weights)
-
-
-def _finite_scores(problem: Problem, weights: Array) -> Floats:
-    """X w for each row of the weights; raise if a product overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(weights)
     if not np.isfinite(scores).all():
         raise FenchelError("the scores X w overflow or are not finite: check the model's weights and scale X")
     return scores
+
+
+def check_weights(problem: Problem, weights: Array) -> None:
+    """Raise unless the weights have the problem's shape."""
+    if np.shape(weights) != problem.weights_shape:
+        raise FenchelError(f"the model's weights must have shape {problem.weights_shape}, got {np.shape(weights)}")
 
 
 def check_intercept(problem: Problem, intercept: float | Array) -> None:

@@ -39,6 +39,18 @@ _MOVED = 32.0
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+def largest_multiple(problem: Problem, theta: Array, v: Array, decomposed: DecomposedForm | None = None) -> float:
+    """T, whatever the error of v and of a multiple; infinite if every multiple is feasible."""
+    # by an error of one: v itself may have rounded to zero, of which every multiple is feasible
+    most = problem.regularizer.largest_scale(v, 1.0)
+    if math.isinf(most):
+        return most
+    # the multiple is rounded, and mapped into the domain once more
+    moved = tree_depth(len(theta)) + _MOVED
+    spread = adjoint_spread(problem, theta, fine=False, moved=moved, decomposed=decomposed)
+    return problem.regularizer.largest_scale(v, spread.largest)
+
+
 def best_multiple(
     problem: Problem,
     theta: Array,
@@ -51,13 +63,7 @@ def best_multiple(
 
     ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.
     """
-    # by an error of one: v itself may have rounded to zero, of which every multiple is feasible
-    most = problem.regularizer.largest_scale(v, 1.0)
-    if math.isfinite(most):
-        # the multiple is rounded, and mapped into the domain once more
-        moved = tree_depth(len(theta)) + _MOVED
-        spread = adjoint_spread(problem, theta, fine=False, moved=moved, decomposed=decomposed)
-        most = problem.regularizer.largest_scale(v, spread.largest)
+    most = largest_multiple(problem, theta, v, decomposed)
     if math.isinf(most) or not math.isfinite(conjugate):
         return 1.0, conjugate
     if closed_form is None:

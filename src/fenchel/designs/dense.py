@@ -64,7 +64,7 @@ class DenseDesign(Design):
         return result
 
     def adjoint(self, theta: Array) -> Floats:
-        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        theta = np.asarray(theta, dtype=np.float64)
         result = np.zeros((*theta.shape[1:], self.shape[1]))
         # blocks also shorten the sums, and with them the bound on their rounding errors
         for block in self._blocks():

@@ -142,7 +142,9 @@ class ResidualLoss(Loss):
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = u * label + 0.5 * self.shape.kappa * u**2
+            found, square = u * label, u**2
+            square *= 0.5 * self.shape.kappa
+            found += square
             return never_below(found + self.shape.tube * np.abs(u) if self.shape.tube else found)
 
     def score_offset(self, label: Floats) -> Floats:
@@ -237,6 +239,12 @@ class Squared(ResidualLoss):
     """
 
     name: ClassVar[str] = "squared"
+
+    def value(self, score: Floats, label: Floats) -> Floats:
+        # the formula of the family to the last bit, in fewer passes
+        residual = score - label
+        with np.errstate(over="ignore"):
+            return residual * (0.5 * residual)
 
     @cached_property
     def shape(self) -> CompiledResidual:

@@ -11,6 +11,7 @@ the same as a removed one: its theta is zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +32,8 @@ from fenchel.risks.smoothing import Smoothed
 _MIXED = 0.999
 #: covers roundings of sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
+#: scores of all outputs together, of which several arrays fit into a cache (512 kB each)
+_SCORES_IN_CACHE = 1 << 16
 
 
 class MeanRisk(Risk):
@@ -95,6 +98,26 @@ class MeanRisk(Risk):
             vars(risk).update(_weights=self._weights, shares=self.shares, **{name: at[k] for name, at in known.items()})
             found.append(risk)
         return found
+
+    def repeated(self, count: int) -> MeanRisk:
+        """The sum of this risk of one output over ``count`` outputs with the same labels, which are not copied."""
+        return self._with_outputs(np.broadcast_to(self.labels[:, None], (self.examples, count)))
+
+    def blocks_of_outputs(self) -> Iterator[tuple[slice, MeanRisk]]:
+        """The k outputs in blocks whose scores fit into a cache, each with its risk."""
+        outputs = self.outputs or 1
+        step = max(1, _SCORES_IN_CACHE // self.examples)
+        for part in (slice(begin, begin + step) for begin in range(0, outputs, step)):
+            yield part, self if step >= outputs else self._with_outputs(self.labels[:, part])
+
+    def _with_outputs(self, labels: Array) -> MeanRisk:
+        """This risk with other columns of labels, whose kind is that of its own."""
+        risk = object.__new__(MeanRisk)
+        vars(risk).update(loss=self.loss, labels=labels, examples=self.examples, outputs=labels.shape[1])
+        vars(risk).update(smooth=self.smooth, _weights=self._weights, shares=self.shares)
+        # of all labels, some of which these are
+        vars(risk)["_everywhere"] = self._everywhere
+        return risk
 
     def closed_form(self) -> ClosedForm:
         return self
