@@ -39,6 +39,16 @@ def test_the_interior_minimum_is_that_of_coordinate_descent(seed):
     assert np.count_nonzero(best) < 12, "no weight is zero"
 
 
+@pytest.mark.parametrize("curvature", [0.0, 1e-12])
+def test_a_feature_without_entries_does_not_set_the_scale_of_the_interior_point_method(curvature):
+    H, q, t = quadratic(np.random.default_rng(0), 12, 30)
+    best = slow_minimum(H, q, t)
+    wider, linear = np.zeros((13, 13)), np.append(0.0, q)
+    wider[1:, 1:], wider[0, 0] = H, curvature
+    found = interior_minimizer(wider, linear, np.append(0.1, t), np.zeros(13))
+    np.testing.assert_allclose(found, np.append(0.0, best), atol=1e-6)
+
+
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("rank", [30, 6], ids=["regular", "singular"])
 def test_the_minimum_meets_its_conditions(rank, warm):

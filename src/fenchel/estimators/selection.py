@@ -20,6 +20,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.regularization import checked_values
+from fenchel.estimators.sklearn_bases import ClassifierMixin
 from fenchel.estimators.task import Task
 from fenchel.estimators.threads import in_threads
 from fenchel.path import follow
@@ -64,6 +65,19 @@ class _Grid:
 
     def _counted(self) -> NDArray[np.bool_]:
         return self.complete if np.any(self.complete) else self.scored
+
+
+class _HeldOut:
+    """The held-out examples of a fold, and the score of models on them."""
+
+    def __init__(self, task: Task, test: Array, scorer: Callable[..., float]) -> None:
+        self.X, self.y, self.scorer, self.options = task.X[test], task.y[test], scorer, {}
+        if task.sample_weight is not None and _takes_weights(scorer):
+            self.options = {"sample_weight": task.sample_weight[test]}
+
+    def score(self, model: SelectionOfC) -> float:
+        """The score of a fitted model."""
+        return float(self.scorer(model, self.X, self.y, **self.options))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -122,6 +136,8 @@ class SelectionOfC(LinearEstimator):
         splits = list(check_cv(self.cv, task.y, classifier=is_classifier(self)).split(task.X, task.y))
         _check_splits(splits)
         grid, scorer = _Grid(self._values(), len(splits)), check_scoring(self, self.scoring)
+        if self.scoring is None and type(self).score is ClassifierMixin.score and task.sample_weight is None:
+            scorer = _accuracy
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed}
         workers = min(len(splits), joblib.effective_n_jobs(self.n_jobs))
@@ -132,6 +148,7 @@ class SelectionOfC(LinearEstimator):
             own = Deadline(deadline.share(k, len(splits), workers))
             paths = self._paths(task, train, grid.Cs, own, stop, options)
             share = float(np.sum(_training(task, train))) / task.total_weight
+            held_out = _HeldOut(task, test, scorer)
             for place, solutions in enumerate(zip(*paths, strict=False)):
                 cut = any(solution.status in STOPS for solution in solutions)
                 if cut and stop.is_set():
@@ -141,7 +158,7 @@ class SelectionOfC(LinearEstimator):
                     continue
                 # a fit that was cut short counts only if its fold has no other
                 if not cut or place == 0:
-                    grid.record(k, place, *self._judged(task, test, scorer, solutions), complete=not cut)
+                    grid.record(k, place, *self._judged(task, held_out, solutions), complete=not cut)
                     grid.starts[place] = [_start(solution, share) for solution in solutions]
 
         try:
@@ -179,20 +196,14 @@ class SelectionOfC(LinearEstimator):
                 stop.set()
         return paths
 
-    def _judged(
-        self, task: Task, test: Array, scorer: Callable[..., float], solutions: Sequence[Solution]
-    ) -> tuple[float, float, bool]:
+    def _judged(self, task: Task, held_out: _HeldOut, solutions: Sequence[Solution]) -> tuple[float, float, bool]:
         """The score on the held-out examples, the worst certified gap, and whether it misses tol."""
-        weighted = {}
-        if task.sample_weight is not None and _takes_weights(scorer):
-            weighted = {"sample_weight": task.sample_weight[test]}
         model = copy.copy(self)
         # the held-out rows are an array without names
         nameless = {name: value for name, value in task.fitted.items() if name != "feature_names_in_"}
         model.store(replace(task, fitted=nameless), solutions)
-        score = float(scorer(model, task.X[test], task.y[test], **weighted))
         gap = max(solution.certificate.relative_gap for solution in solutions)
-        return score, gap, not all(solution.converged for solution in solutions)
+        return held_out.score(model), gap, not all(solution.converged for solution in solutions)
 
     def _check_scores(self, found: _Grid) -> None:
         if not np.all(np.isfinite(found.scores[found.scored])):
@@ -248,6 +259,11 @@ def _start(solution: Solution, share: float) -> Start:
     Each example counts less there, and so do its dual variables; the model that they imply is the same.
     """
     return Start(solution.model, replace(solution.witness, theta=share * solution.witness.theta))
+
+
+def _accuracy(model: Any, X: Any, y: Array) -> float:
+    """The score of scikit-learn's classifiers; their function takes longer than the predictions of a small fold."""
+    return float(np.average(model.predict(X) == y))
 
 
 def _takes_weights(scorer: Callable[..., float]) -> bool:

@@ -73,8 +73,9 @@ def interior_minimizer(matrix: Array, linear: Array, thresholds: Array, point: A
     """Return a point near the minimum, with nonzero numbers for its zeros; ``point`` sets the scale of the start."""
     bounded = thresholds > 0.0
     z, limits, diagonal = point.copy(), thresholds[bounded], np.flatnonzero(bounded)
-    # slacks of the size of one step of coordinate descent
-    size = np.mean(np.abs(point[bounded])) + np.mean(limits / np.maximum(np.diagonal(matrix)[bounded], _TINY))
+    # slacks of the size of one step of coordinate descent, whatever a feature with hardly any entries takes
+    curvature = float(np.mean(np.diagonal(matrix)[bounded]))
+    size = np.mean(np.abs(point[bounded])) + np.mean(limits) / max(curvature, _TINY)
     slacks = np.abs(z[bounded]) + size + np.array([[-1.0], [1.0]]) * z[bounded]
     multipliers = np.stack([0.5 * limits, 0.5 * limits])
     for _ in range(_MAX_STEPS):

@@ -24,6 +24,8 @@ from fenchel.solvers.quadratic_l1 import kkt_violation
 
 #: a working set is solved when its gap is this share of the gap over all features, or of the target
 _WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
+#: gap of a working set of all features, relative to the objective, above which no other one is selected
+_GAP_OF_ALL = 1e-5
 #: or when its KKT violation is this share of the violation over all features, as long as there are others; the second
 #: share is for a relative gap below the third number, where most of the features of the optimum are in the set
 _WORKING_SET_VIOLATION, _LAST_VIOLATION, _SMALL_GAP = 0.3, 0.03, 0.1
@@ -52,7 +54,11 @@ def newton_step(output: OutputState, target_gap: float) -> float:
     others = len(weights) < len(output.unscreened)
     part = _LAST_VIOLATION if output.gap <= _SMALL_GAP * output.objective else _WORKING_SET_VIOLATION
     enough = max(4.0 * _EPS * lam, part * output.violation if others else 0.0)
-    target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
+    share_of_gap = _WORKING_SET_GAP * output.gap
+    if not others:
+        # a new selection finds no other feature, only stalls
+        share_of_gap = min(share_of_gap, _GAP_OF_ALL * output.objective)
+    target = max(share_of_gap, _TARGET_GAP * target_gap)
     gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
     if violation <= enough or gap <= target:
         output.select_next = True
