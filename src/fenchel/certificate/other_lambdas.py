@@ -27,7 +27,7 @@ from fenchel.certificate.equalities import free_charge
 from fenchel.certificate.rounding import Errors
 from fenchel.certificate.stand_in import unbounded_below
 from fenchel.certificate.trivial import is_trivial
-from fenchel.numerics.rounding import ELEMENTARY, UNDERFLOW, UNIT
+from fenchel.numerics.rounding import UNDERFLOW, UNIT
 from fenchel.problem import Problem
 
 #: bisections at most, of log lam or of the scale t: 2^-40 of an interval
@@ -73,8 +73,7 @@ class PathCertificate:
         v = self.v if self.compressed else regularizer.compress(self.v)
         if v is self.v:
             return self if self.scores is None else replace(self, scores=None)
-        # its entries are norms of v: sums with as many terms as v has entries
-        spread = self.errors.spread.rounded(regularizer, v, np.size(self.v) + ELEMENTARY)
+        spread = self.errors.spread.rounded(regularizer, v, regularizer.compress_roundings(np.size(self.v)))
         return replace(self, v=v, errors=self.errors._replace(spread=spread), compressed=True, scores=None)
 
     @property

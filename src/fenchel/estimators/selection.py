@@ -136,7 +136,8 @@ class SelectionOfC(LinearEstimator):
         splits = list(check_cv(self.cv, task.y, classifier=is_classifier(self)).split(task.X, task.y))
         _check_splits(splits)
         grid, scorer = _Grid(self._values(), len(splits)), check_scoring(self, self.scoring)
-        if self.scoring is None and type(self).score is ClassifierMixin.score and task.sample_weight is None:
+        plain = self.scoring is None and task.sample_weight is None
+        if plain and isinstance(self, ClassifierMixin) and type(self).score is ClassifierMixin.score:
             scorer = _accuracy
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed}

@@ -217,6 +217,10 @@ class Regularizer(abc.ABC):
         """Return v, or a shorter vector with the same ``conjugate`` and ``conjugate_derivative`` at every scale."""
         return v
 
+    def compress_roundings(self, count: int) -> float:
+        """The roundings of ``compress`` for ``count`` components: its entries are norms, sums of as many terms."""
+        return count + ELEMENTARY
+
     def norm_bound(self, v: Array) -> float:
         """A bound on the Euclidean norm of the v that this array represents, up to its rounding."""
         flat = np.ravel(v)

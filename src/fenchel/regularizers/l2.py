@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.enclosures import EnclosedElasticNet
 
@@ -78,6 +78,9 @@ class L2(Regularizer):
 
     def compress(self, v: Array) -> Floats:
         return np.array([math.sqrt(2.0 * self.value(v))])
+
+    def compress_roundings(self, count: int) -> float:
+        return tree_depth(count) + ELEMENTARY
 
     def grad_conjugate(self, v: Array) -> Floats:
         return np.asarray(v, dtype=np.float64)

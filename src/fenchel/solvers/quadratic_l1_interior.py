@@ -74,8 +74,8 @@ def interior_minimizer(matrix: Array, linear: Array, thresholds: Array, point: A
     bounded = thresholds > 0.0
     z, limits, diagonal = point.copy(), thresholds[bounded], np.flatnonzero(bounded)
     # slacks of the size of one step of coordinate descent, whatever a feature with hardly any entries takes
-    curvature = float(np.mean(np.diagonal(matrix)[bounded]))
-    size = np.mean(np.abs(point[bounded])) + np.mean(limits) / max(curvature, _TINY)
+    mean_curvature = float(np.mean(np.diagonal(matrix)[bounded]))
+    size = np.mean(np.abs(point[bounded])) + np.mean(limits) / max(mean_curvature, _TINY)
     slacks = np.abs(z[bounded]) + size + np.array([[-1.0], [1.0]]) * z[bounded]
     multipliers = np.stack([0.5 * limits, 0.5 * limits])
     for _ in range(_MAX_STEPS):

@@ -38,7 +38,8 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[Array, Array, Array
     squared = float(np.vdot(v, v))
     same_weights = min(max(float(np.vdot(weights, v)) / squared, 0.0), 1.0) if squared > 0 else 0.0
     scales = dict.fromkeys((1.0, same_weights, 0.0))
-    scale = max(scales, key=lambda scale: _dual_value(problem, theta, v, scale))
+    short = problem.regularizer.compress(v)
+    scale = max(scales, key=lambda scale: _dual_value(problem, theta, short, scale))
     return (theta, v, centre) if scale == 1.0 else (scale * theta, scale * v, centre)
 
 
