@@ -61,16 +61,13 @@ TOLERANCES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 def problem_of(data: DataSet, C: float, gamma: float, limit: float) -> Any:
     """The problem in the form of the library; beyond the limit rows are computed when they are needed."""
     from fenchel import Problem
-    from fenchel.kernels import GramDesign, GramNorm, KernelDesign
-    from fenchel.kernels.cached_gram import KernelRows, cached_gram
-    from fenchel.kernels.rbf import Radial
+    from fenchel.kernels import GramNorm
+    from fenchel.kernels.cached_gram import KernelRows
+    from fenchel.kernels.lazy_gram import gram_of
     from fenchel.risks import MeanRisk
 
     n = len(data.labels)
-    if matrix_megabytes(n) <= limit:
-        gram: KernelDesign = GramDesign(Radial(data.matrix, gamma).gram())
-    else:
-        gram = cached_gram(KernelRows(values_of(gamma), data.matrix, gamma), limit, named=True)
+    gram = gram_of(KernelRows(values_of(gamma), data.matrix, gamma), limit, named=True)
     loss = "epsilon_insensitive" if data.regression else "hinge"
     return Problem(gram, MeanRisk(loss, data.labels), 1.0 / (C * n), GramNorm(gram), True)
 

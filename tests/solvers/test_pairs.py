@@ -12,7 +12,7 @@ from fenchel.problem import Model, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Hint, Start
-from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, pairs_among
+from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, free_pairs_among
 from fenchel.solvers.dual_coordinate.projected_newton import newton_step
 
 PIECEWISE = ("hinge", "squared_hinge", "huber_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "huber")
@@ -77,7 +77,7 @@ def test_running_sums_of_pairs_among_few_examples(loss: str, count: int) -> None
         _, state = _started(problem)
         [output] = state.outputs
         active = np.arange(first, min(first + count, problem.risk.examples))
-        steps, _ = pairs_among(state, output, active, np.arange(problem.risk.examples), 0.0, 40)
+        steps = free_pairs_among(state, output, active, np.arange(problem.risk.examples), 0.0, 40)
         assert steps > 0
         kept = output.v.copy()
         state.refresh(output)

@@ -57,6 +57,11 @@ def widen(lanes: Array) -> Array:
     return lanes.astype(np.float64)
 
 
+def narrow(lanes: Array) -> Array:
+    """The lanes as float32."""
+    return lanes.astype(np.float32)
+
+
 def add(x: Any, y: Any) -> Array:
     """x + y"""
     return x + y
@@ -70,6 +75,11 @@ def subtract(x: Any, y: Any) -> Array:
 def multiply(x: Any, y: Any) -> Array:
     """x * y"""
     return x * y
+
+
+def divide(x: Any, y: Any) -> Array:
+    """x / y"""
+    return x / y
 
 
 def smaller(x: Any, y: Any) -> Array:
@@ -124,7 +134,7 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, _vector(kind))
 
 
-_FLOAT64 = LanesType(types.float64)
+_FLOAT32, _FLOAT64 = LanesType(types.float32), LanesType(types.float64)
 _ELEMENTS = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}
 
 
@@ -253,12 +263,14 @@ _define(store, lambda array, position, lanes: types.void if _is_line(array) else
 _define(zeros, lambda array: LanesType(array.dtype) if array.dtype in _ELEMENTS else None, _lower_zeros)
 _define(spread, lambda value: _FLOAT64 if _is_number(value) else None, _lower_convert)
 _define(widen, lambda lanes: _FLOAT64 if isinstance(lanes, LanesType) else None, _lower_convert)
+_define(narrow, lambda lanes: _FLOAT32 if isinstance(lanes, LanesType) else None, _lower_convert)
 _define(multiply_add, lambda total, scale, x: _common((total, scale, x)), _lower_multiply_add)
 _define(where_positive, lambda x, yes, no: _common((x, yes, no)), _lower_where_positive)
 _TWO: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (add, ir.IRBuilder.fadd),
     (subtract, ir.IRBuilder.fsub),
     (multiply, ir.IRBuilder.fmul),
+    (divide, ir.IRBuilder.fdiv),
     (smaller, _SMALLER),
     (larger, _LARGER),
 )

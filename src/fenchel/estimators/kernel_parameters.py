@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign, KernelDesign
-from fenchel.kernels.cached_gram import KernelRows, cached_gram
+from fenchel.kernels.cached_gram import KernelRows
+from fenchel.kernels.lazy_gram import gram_megabytes, gram_of
 from fenchel.kernels.rbf import Radial
 from fenchel.risks.decomposition import normalized
 from fenchel.validation import check_integer, check_number, did_you_mean, is_positive
@@ -51,12 +52,9 @@ class KernelParameters:
     def _gram(self, X: Any, gamma: float) -> KernelDesign:
         """The Gram matrix of the rows, cached row by row if it takes more than ``memory_limit``."""
         values, named = partial(self._values, gamma=gamma), self.kernel in KERNELS
-        if gram_megabytes(X.shape[0]) > float(self.memory_limit):
-            degree = float(self.degree) if self.kernel == "poly" else 1.0
-            rows = KernelRows(values, X, gamma if self.kernel == "rbf" else None, degree)
-            return cached_gram(rows, float(self.memory_limit), named=named)
-        gram = GramDesign(values(X, X))
-        return gram if named else gram.definite()
+        degree = float(self.degree) if self.kernel == "poly" else 1.0
+        rows = KernelRows(values, X, gamma if self.kernel == "rbf" else None, degree)
+        return gram_of(rows, float(self.memory_limit), named=named)
 
     def _precomputed(self, X: Any, active: Array) -> KernelDesign:
         n = len(active)
@@ -117,11 +115,6 @@ class KernelParameters:
         products = X @ Z.T
         products = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
         return products if self.kernel == "linear" else (gamma * products + self.coef0) ** self.degree
-
-
-def gram_megabytes(n: int) -> float:
-    """The size of the Gram matrix of n examples in float64."""
-    return 8 * n**2 / 2**20
 
 
 def _variance(X: Any, shares: Array) -> float:

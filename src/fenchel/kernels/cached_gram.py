@@ -6,8 +6,9 @@ changes, which its score and :math:`K_{ii}` decide.
 Replacement.  The least recently used rows are replaced.  With a fixed order of examples each row would be evicted just
 before its turn; so an epoch begins with the examples whose rows are cached, which is one of the permutations allowed.
 
-Accuracy.  Rows are cached in float64, though twice as many would fit in float32: scores :math:`Ka` of a certificate are
-sums of cached rows and of rows computed for this product.  Rows with zero coefficients are skipped, and if a product
+Accuracy.  Scores :math:`Ka` of a certificate are sums of rows in float64.  A solver may cache its rows in float32, twice
+as many, if all scores that it starts from come from such sums: then every row of a product is computed.  Otherwise
+rows are cached in float64, and products use them.  Rows with zero coefficients are skipped, and if a product
 with similar coefficients is known, only the rows whose coefficients differ are used.  Such a product has the rounding
 errors of all sums that led to it, :math:`\gamma_m\sqrt{K_{ii}}\,\mu` for sums by batches (m of them in the longest
 chain) with :math:`\mu = \sum_k m(a_k)` and
@@ -39,8 +40,10 @@ from fenchel.numerics.rounding import ELEMENTARY
 from fenchel.stopping import stop_point
 
 _MEGABYTE = 2**20
+#: share of the memory that a dense copy of sparse rows may take
+_DENSE_SHARE = 0.125
 #: rows per call of the source: enough for matrix products at full speed
-_ROWS_PER_CALL = 32
+_ROWS_PER_CALL = 64
 #: products with K that are cached: certificates need the same or similar ones several times
 _CACHED_PRODUCTS = 4
 #: updates of a cached product before it is recomputed; each is one more addition
@@ -85,6 +88,7 @@ class CachedGram(KernelDesign):
         *,
         checked: bool = False,
         entry_roundings: float = 0.0,
+        normalized: bool = False,
     ) -> None:
         n = len(diagonal)
         if not n:
@@ -96,6 +100,8 @@ class CachedGram(KernelDesign):
                 f"{16 * n / _MEGABYTE:.3g} MB. Increase memory_limit, or use fewer examples"
             )
         self.shape = (n, n)
+        #: whether K is that of points on a sphere, so that rounding to float32 is small beside their distances
+        self.normalized = normalized
         self.diagonal = np.array(diagonal, dtype=np.float64)
         if not np.all(np.isfinite(self.diagonal)) or np.any(self.diagonal < 0.0):
             raise FenchelError(
@@ -105,18 +111,36 @@ class CachedGram(KernelDesign):
         self._lengths = np.sqrt(self.diagonal)
         #: rows per call of the source
         self.together = min(_ROWS_PER_CALL, max(1, room // 4))
-        self._cache = np.empty((room - self.together, n))
+        self._allocate(room - self.together, np.float64)
+        #: rows computed so far
+        self.computed = 0
+        self._products: list[_Product] = []
+
+    def _allocate(self, count: int, kind: type[np.floating]) -> None:
+        """Make an empty cache of so many rows."""
+        n = self.shape[0]
+        self._cache: Array = np.empty((min(count, n), n), dtype=kind)
         #: slot of the row of each example, -1 if it is not cached; and the example of each slot
         self.slots: NDArray[np.int64] = np.full(n, -1)
         self._owners: NDArray[np.int64] = np.full(len(self._cache), -1)
         #: the clock when each cached row was last used
         self.stamps: NDArray[np.int64] = np.full(len(self._cache), -1)
         self.clock = 0
-        #: rows computed so far
-        self.computed = 0
-        self._products: list[_Product] = []
+
+    def round_rows(self) -> None:
+        """Cache rows in float32 from now on, twice as many: scores are then computed without them."""
+        if not self.rounded:
+            self._allocate(2 * len(self._cache), np.float32)
+
+    @property
+    def rounded(self) -> bool:
+        """Whether rows are cached in float32."""
+        return self._cache.dtype == np.float32
 
     def cached(self) -> CachedGram:
+        return self
+
+    def on_demand(self) -> CachedGram:
         return self
 
     @property
@@ -150,13 +174,13 @@ class CachedGram(KernelDesign):
         self.stamps[self.slots[examples[known]]] = self.clock
         if not np.all(known):
             self.bring(examples[~known])
-        return np.asarray(self._cache[self.slots[examples]])
+        return self._cache[self.slots[examples]].astype(np.float64)
 
     def compute(self, examples: Array) -> Floats:
         """Rows of K, at most ``together``, with the given diagonal."""
         stop_point()
-        # a copy: the array may belong to the user's function
-        values = np.array(self._source(examples), dtype=np.float64)
+        # what a user's function returns may belong to it
+        values = np.array(self._source(examples), dtype=np.float64, copy=True if self._checked else None)
         if values.shape != (len(examples), self.shape[1]):
             raise FenchelError(
                 f"kernel must return a matrix of shape {(len(examples), self.shape[1])} for {len(examples)} and "
@@ -212,7 +236,7 @@ class CachedGram(KernelDesign):
     def _product(self, coefficients: Array, used: Array) -> Floats:
         """K a for these coefficients (outputs, n) of the examples ``used``."""
         result = np.zeros((len(coefficients), self.shape[0]))
-        cached_rows = self.slots[used] >= 0
+        cached_rows = (self.slots[used] >= 0) & (not self.rounded)
         for some in self._batches(used[cached_rows]):
             result += coefficients[:, some] @ self._cache[self.slots[some]]
         for some in self._batches(used[~cached_rows]):
@@ -282,6 +306,10 @@ class KernelRows:
     def __call__(self, examples: Array) -> Floats:
         return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)
 
+    def whole(self) -> Floats:
+        """The kernel between all examples."""
+        return self.values(self.X, self.X) if self.radial is None else self.radial.gram()
+
     def diagonal(self) -> Floats:
         """The kernel of each example with itself."""
         n = self.X.shape[0]
@@ -300,10 +328,15 @@ class KernelRows:
 def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGram:
     """The cached Gram matrix of these rows.  A custom kernel is checked on a sample of the examples."""
     diagonal = rows.diagonal()
+    if rows.radial is not None:
+        megabytes -= rows.radial.densify(_DENSE_SHARE * megabytes)
     if not named and np.all(np.isfinite(diagonal)):
         some = rows.X[_sample_of(len(diagonal), megabytes)]
         sample = GramDesign(rows.values(some, some))
         if sample.definite() is not sample:
             # the values are rounded to float32: shift the diagonal as ``definite`` does for a matrix in memory
             diagonal = diagonal + rounding_shift(diagonal, np.float32)
-    return CachedGram(rows, diagonal, megabytes, checked=not named, entry_roundings=rows.entry_roundings)
+    accuracy, normalized = rows.entry_roundings, rows.radial is not None
+    return CachedGram(
+        rows, diagonal, megabytes, checked=not named, entry_roundings=accuracy, normalized=normalized
+    )

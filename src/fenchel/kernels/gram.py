@@ -74,6 +74,10 @@ class KernelDesign(Design):
         """This matrix if only some of its rows are kept in memory."""
         return None
 
+    def on_demand(self) -> CachedGram | None:
+        """Rows of this matrix that are computed when steps need them; None if all are in memory."""
+        return None
+
     def chain_gram(self) -> ChainGram | None:
         """This matrix if it is that of the tokens, pairs and ends of labelled sequences."""
         return None

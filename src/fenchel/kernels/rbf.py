@@ -9,6 +9,7 @@ rows, unless the kernel is negligible.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ _GRAM_ENTRIES = 1 << 18
 #: sparse rows are multiplied as dense ones if more than 1/20 of the entries are stored: BLAS is so much faster
 _DENSE_ABOVE = 20
 
+#: and some at a time with all if more than 1/10 are stored
+_DENSE_ROWS = 10
+
 
 class Radial:
     """The kernel between any rows and those of Z."""
@@ -41,6 +45,8 @@ class Radial:
     def __init__(self, Z: Any, gamma: float) -> None:
         self.Z, self.gamma = Z, gamma
         self._origin: Floats | None = None
+        #: sparse rows as a dense array, for ``rows``
+        self._dense: Floats | None = None
         self._centred, self._squares = Z, self._squared_norms(Z)
         if not sp.issparse(Z) and np.max(self._squares, initial=0.0) > _CENTRE_ABOVE:
             self._origin = np.mean(Z, axis=0)
@@ -54,9 +60,27 @@ class Radial:
         centred = (X.toarray() if sp.issparse(X) else X) - self._origin
         return self._between(X, centred, self._squared_norms(centred))
 
+    def densify(self, megabytes: float) -> float:
+        """Multiply sparse rows as dense ones where that is faster and takes at most this memory; what it takes."""
+        if not sp.issparse(self.Z) or self._dense is not None:
+            return 0.0
+        entries = self.Z.shape[0] * self.Z.shape[1]
+        if _DENSE_ROWS * self.Z.nnz < entries or 8 * entries > megabytes * 2**20:
+            return 0.0
+        self._dense = self.Z.toarray()
+        return 8 * entries / 2**20
+
     def rows(self, examples: Array) -> Floats:
         """K(x, z) for some of the rows of Z as x."""
-        return self._between(self.Z[examples], self._centred[examples], self._squares[examples])
+        left = self._centred if self._dense is None else self._dense
+        some = left[examples]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if sp.issparse(left):
+                # SciPy would look for common columns in a product of two sparse matrices
+                products = (left @ np.ascontiguousarray(some.toarray().T)).T
+            else:
+                products = some @ left.T
+            return self._from_products(products, lambda i: self.Z[examples[[i]]], self._squares[examples], slice(None))
 
     def gram(self) -> Floats:
         """K(x, z) for all rows of Z as x; a block of rows needs the columns up to its diagonal only."""
@@ -79,7 +103,9 @@ class Radial:
                 else:
                     room = block[: (end - begin) * end].reshape(-1, end)
                     products = np.matmul(left[rows], right[:, columns], out=room)
-            found[rows, columns] = self._from_products(products, self.Z[rows], self._squares[rows], columns)
+            found[rows, columns] = self._from_products(
+                products, lambda i, rows=rows: self.Z[rows][i : i + 1], self._squares[rows], columns
+            )
         np.fill_diagonal(found, 1.0)
         mirror_lower_triangle(found)
         return found
@@ -102,10 +128,13 @@ class Radial:
 
     def _between(self, X: Any, centred: Any, squares: Array) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._from_products(centred @ self._centred.T, X, squares, slice(None))
+            return self._from_products(centred @ self._centred.T, lambda i: X[i : i + 1], squares, slice(None))
 
-    def _from_products(self, products: Any, X: Any, squares: Array, columns: slice) -> Floats:
-        """K(x, z) for the rows z in ``columns``, from products x.z of centred rows, which it may overwrite."""
+    def _from_products(self, products: Any, row: Callable[[int], Any], squares: Array, columns: slice) -> Floats:
+        """K(x, z) for the rows z in ``columns``, from products x.z of centred rows, which it may overwrite.
+
+        ``row`` returns one of the rows x, as a matrix.
+        """
         found: Floats = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
         own = self._squares[columns]
         # 1. 2 gamma x.z - gamma |x|^2 - gamma |z|^2, in place
@@ -117,8 +146,9 @@ class Radial:
         most = np.max(own, initial=0.0)
         for i in np.flatnonzero(~(EPS * (squares + most) <= _EXPONENT_TOLERANCE)):
             error = EPS * (squares[i] + own)
-            accurate = (error <= _EXPONENT_TOLERANCE) | (found[i] < -_NEGLIGIBLE_EXPONENT - (X.shape[1] + 4.0) * error)
-            self._differences(X[i : i + 1], np.flatnonzero(~accurate), found[i])
+            features = self.Z.shape[1] + 4.0
+            accurate = (error <= _EXPONENT_TOLERANCE) | (found[i] < -_NEGLIGIBLE_EXPONENT - features * error)
+            self._differences(row(int(i)), np.flatnonzero(~accurate), found[i])
         # 3. the kernel
         np.minimum(found, 0.0, out=found)
         return np.exp(found, out=found)

@@ -24,7 +24,7 @@ from fenchel.compile.primitives.random_order import shuffle
 from fenchel.kernels import CachedGram
 from fenchel.solvers.dual_coordinate.loop import ALPHA
 from fenchel.solvers.dual_coordinate.loop_cached_gram import Cache, LeastViolations, epoch_cached_gram, missing_rows
-from fenchel.solvers.dual_coordinate.pairs import pairs_among
+from fenchel.solvers.dual_coordinate.pairs import free_pairs_among
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 
 #: kernel values that one step of the solver may compute: bounds how long Ctrl-C or a time limit waits
@@ -85,7 +85,8 @@ def _sweep_pairs(
     """Make steps on pairs of examples with cached rows; turns of examples."""
     active, before, made = np.sort(order), output.table[:, ALPHA].copy(), 0
     while made < turns:
-        steps, _ = pairs_among(state, output, active, design.slots, used, max(1, min(together, turns - made) // 2))
+        rounds = max(1, min(together, turns - made) // 2)
+        steps = free_pairs_among(state, output, active, design.slots, used, rounds)
         made += 2 * steps
         if 2 * steps < together - 1:
             break

@@ -1,25 +1,10 @@
-r"""Sequential minimal optimization with a Gram matrix in memory: pairs of dual variables chosen by second order.
+r"""Sequential minimal optimization with rows of a Gram matrix, without an intercept: pairs of dual variables.
 
-With a free intercept a step on one dual variable changes :math:`\sum\theta`, which the augmented Lagrangian pays for
-later.  A step on two, :math:`\theta_i/\lambda + d` and :math:`\theta_j/\lambda - d`, keeps the sum.  For a loss with
-:math:`f^*(-\alpha, y) = -y\alpha + \epsilon|\alpha| + \tfrac\kappa2\alpha^2` on its domain the negative dual has the
-slopes, from above and from below,
-
-.. math:: u_i = s_i - y_i + \kappa\alpha_i \pm \epsilon, \qquad l_i = s_i - y_i + \kappa\alpha_i \pm \epsilon
-
-(with the sign of :math:`\alpha_i` after an increase, a decrease; :math:`\infty` and :math:`-\infty` at a bound).  The
-dual point is optimal if :math:`\min u \ge \max l`; the intercept is minus a number between them.  Each step takes i
-with the smallest u, and the j that promises the largest gain (Fan, Chen and Lin, Working set selection using second
-order information for training support vector machines, JMLR 6, 2005, WSS 2):
-
-.. math:: \frac{(l_j - u_i)^2}{2 a_{ij}}, \qquad a_{ij} = K_{ii} + K_{jj} - 2K_{ij} + \kappa/D_i + \kappa/D_j
-
-and :math:`d = (l_j - u_i)/a_{ij}`, cut at the first bound or kink.
-
-Without an intercept one variable could move alone, but two that are chosen together need fewer steps (Steinwart, Hush
-and Scovel, Training SVMs without offset, JMLR 12, 2011): i has the largest gain of one variable, :math:`g_i^2/2K_{ii}`
-with the slope g of the direction in which the negative dual falls, and j the largest gain of another one while i stays
-at its minimizer, :math:`g_j'^2/2(K_{jj} - K_{ij}^2/K_{ii})` with the slope :math:`g_j'` after the step of i.
+One variable could move alone, but two that are chosen together need fewer steps (Steinwart, Hush and Scovel, Training
+SVMs without offset, JMLR 12, 2011): with the slopes u and l of ``loop_balanced_pairs`` i has the largest gain of one
+variable, :math:`g_i^2/2K_{ii}` with the slope g of the direction in which the negative dual falls, and j the largest
+gain of another one while i stays at its minimizer, :math:`g_j'^2/2(K_{jj} - K_{ij}^2/K_{ii})` with the slope
+:math:`g_j'` after the step of i.
 
 =====================  ===============================================================================
 symbol                 here
@@ -39,10 +24,11 @@ import numpy as np
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
 from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.epoch import begin, keep
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, OFFSET, SCALE, SUM, add_intercept
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE, add_intercept
+from fenchel.solvers.dual_coordinate.loop_balanced_pairs import limit_of
 
 
-class Among(NamedTuple):
+class FreeAmong(NamedTuple):
     """The examples that pairs are chosen from."""
 
     #: in increasing order
@@ -74,12 +60,6 @@ def _set_slopes(table: Any, targets: Any, v: Any, bounds: Any, form: Any, i: Any
 
 
 @helper
-def _limit(alpha: float, bound: float, epsilon: float) -> float:
-    """The first value at which the quadratic along this variable ends: the kink at zero, or the bound."""
-    return 0.0 if epsilon > 0.0 and alpha * bound < 0.0 else bound
-
-
-@helper
 def _begin(rows: Any, table: Any, targets: Any, v: Any, among: Any, form: Any, slopes: Any, curvatures: Any) -> None:
     """The slopes and the curvatures of the active examples."""
     active, places, bounds = among
@@ -100,61 +80,6 @@ def _move(v: Any, slopes: Any, first: Any, second: Any, one: float, other: float
         lower[k] += change
 
 
-@loop
-def optimize_pairs(
-    rows: Any, table: Any, v: Any, intercept: Any, among: Any, form: Any, violation: float, rounds: int
-) -> tuple[int, float, float]:
-    """Make at most that many steps on pairs of the active examples that keep the sum of theta.
-
-    The steps end when max l - min u is at most ``violation``.  Returns their number, the smallest u and the largest l.
-    """
-    (state, projection, _), (active, places, bounds), values, n = intercept, among, rows.values, len(table)
-    upper, lower, curvatures = np.zeros(n), np.zeros(n), np.zeros(n)
-    # rows are centred: a sum of theta that is not zero changes the scores
-    targets = table[:, LABEL] + state[SUM] * projection
-    _begin(rows, table, targets, v, among, form, (upper, lower), curvatures)
-    steps = 0
-    while True:
-        # the smallest u, and the largest l
-        i, least, most = np.uint64(active[0]), np.inf, -np.inf
-        for t in range(np.uint64(len(active))):
-            k = np.uint64(active[t])
-            if upper[k] < least:
-                i, least = k, upper[k]
-            most = max(most, lower[k])
-        if steps == rounds or not least < most - violation:
-            break
-        # the largest gain
-        j, largest, curvature, row = i, 0.0, 1.0, values[places[i]]
-        for t in range(np.uint64(len(active))):
-            k = np.uint64(active[t])
-            difference = lower[k] - least
-            if difference > 0.0:
-                both = curvatures[i] + curvatures[k]
-                along = max(both - 2.0 * row[k], _FLATTEST * both, _LEAST)
-                if difference * difference > largest * along:
-                    j, largest, curvature = k, difference * difference / along, along
-        if largest == 0.0:
-            break
-        # the step, up to the first bound or kink
-        highest = _limit(table[i, ALPHA], bounds[i, 1], form.epsilon)
-        lowest = _limit(table[j, ALPHA], bounds[j, 0], form.epsilon)
-        room = table[i, SCALE] * (highest - table[i, ALPHA])
-        other = table[j, SCALE] * (table[j, ALPHA] - lowest)
-        step = min((lower[j] - least) / curvature, room, other)
-        new_i = highest if step == room else table[i, ALPHA] + step / table[i, SCALE]
-        new_j = lowest if step == other else table[j, ALPHA] - step / table[j, SCALE]
-        if new_i == table[i, ALPHA] or new_j == table[j, ALPHA]:
-            break
-        table[i, ALPHA], table[j, ALPHA] = new_i, new_j
-        _move(v, (upper, lower), row, values[places[j]], step, -step)
-        _set_slopes(table, targets, v, bounds, form, i, (upper, lower))
-        _set_slopes(table, targets, v, bounds, form, j, (upper, lower))
-        state[OFFSET] += step * (projection[i] - projection[j])
-        steps += 1
-    return steps, least, most
-
-
 @helper
 def _slope(upper: float, lower: float) -> float:
     """The slope of the direction in which the negative dual falls; zero if there is none."""
@@ -165,9 +90,9 @@ def _slope(upper: float, lower: float) -> float:
 def _one_step(alpha: float, slope: float, curvature: float, scale: float, bounds: Any, epsilon: float) -> float:
     """The minimizer over one variable, up to the first bound or kink."""
     if slope < 0.0:
-        return min(alpha - slope / (curvature * scale), _limit(alpha, bounds[1], epsilon))
+        return min(alpha - slope / (curvature * scale), limit_of(alpha, bounds[1], epsilon))
     if slope > 0.0:
-        return max(alpha - slope / (curvature * scale), _limit(alpha, bounds[0], epsilon))
+        return max(alpha - slope / (curvature * scale), limit_of(alpha, bounds[0], epsilon))
     return alpha
 
 

@@ -1,17 +1,27 @@
-"""Steps on pairs of dual variables with a Gram matrix in memory, and the intercept that follows from their slopes."""
+"""Steps on pairs of dual variables with rows of a Gram matrix, and the intercept that follows from their slopes.
+
+Rows of a matrix that is not in memory as a whole are computed for the examples with the largest violations, some at a
+time, when steps with the rows that are there have made the violations of their examples small beside those.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part
+from fenchel.kernels import CachedGram
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, LABEL, OFFSET, SCALE, SUM
-from fenchel.solvers.dual_coordinate.loop_pairs import Among, optimize_free_pairs, optimize_pairs
+from fenchel.solvers.dual_coordinate.loop_balanced_pairs import Among, Ends, optimize_pairs
+from fenchel.solvers.dual_coordinate.loop_pairs import FreeAmong, optimize_free_pairs
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 
 #: the sum of theta that counts as zero, as a share of the sum of absolute values
 _BALANCED = 1e-9
+#: rows are computed when the largest violation of examples with rows is at most this share of that of all
+_SHARE = 0.6
 
 
 def is_balanced(state: State, output: OutputState) -> bool:
@@ -30,21 +40,62 @@ def descend_on_pairs(state: State, output: OutputState, part: Part, most: int) -
     """Make steps on pairs of active examples, and move the intercept to where their slopes agree; turns of examples."""
     # rows of K are read in the order in which they are stored
     active, rounds = np.sort(part.order[: part.end]), max(1, min(most, state.problem.risk.examples) // 2)
-    steps, middle = pairs_among(state, output, active, np.arange(len(output.table)), 0.0, rounds)
+    if not len(state.projection):
+        return 2 * free_pairs_among(state, output, active, np.arange(len(output.table)), 0.0, rounds)
+    found = _balanced_pairs(state, output, active, rounds)
+    middle = 0.5 * (found.least + found.greatest)
     if np.isfinite(middle):
         output.intercept[CENTRE] = output.intercept[OFFSET] - middle
-    return 2 * steps
+    return 2 * found.steps
 
 
-def pairs_among(
+def free_pairs_among(
     state: State, output: OutputState, active: Array, places: Array, violation: float, rounds: int
-) -> tuple[int, float]:
-    """Make steps on pairs of these examples; how many, and the middle of their slopes, NaN without an intercept."""
+) -> int:
+    """Make steps on pairs of these examples, without an intercept; how many."""
     form = state.problem.mean_risk.loss.piecewise_quadratic()
     assert form is not None
-    among = Among(active, places, alpha_bounds(state, output))
-    if not len(state.projection):
-        return int(optimize_free_pairs(state.rows, output.table, output.v, among, form, violation, rounds)), np.nan
-    arrays = (output.table, output.v, state.intercept(output), among)
-    steps, least, greatest = optimize_pairs(state.rows, *arrays, form, violation, rounds)
-    return int(steps), 0.5 * (least + greatest)
+    among = FreeAmong(active, places, alpha_bounds(state, output))
+    return int(optimize_free_pairs(state.rows, output.table, output.v, among, form, violation, rounds))
+
+
+class _Found(NamedTuple):
+    """Steps that were made, and the smallest u and the largest l of all active examples."""
+
+    steps: int
+    least: float
+    greatest: float
+
+
+def _balanced_pairs(state: State, output: OutputState, active: Array, rounds: int) -> _Found:
+    """Make steps on pairs that keep the sum of theta, computing rows where they are needed."""
+    form, kernel = state.problem.mean_risk.loss.piecewise_quadratic(), state.problem.design.kernel()
+    assert form is not None
+    assert kernel is not None
+    cached, bounds, made = state.on_demand, alpha_bounds(state, output), 0
+    while True:
+        if cached is None:
+            where = (np.arange(len(output.table)), bounds, kernel.diagonal, np.zeros(len(output.table), np.int64), 0)
+        else:
+            where = (cached.slots, bounds, kernel.diagonal, cached.stamps, cached.clock)
+        arrays = (output.table, output.v, state.intercept(output), Among(active, *where))
+        steps, least, greatest, missing = optimize_pairs(state.rows, *arrays, form, Ends(0.0, _SHARE, rounds - made))
+        made += int(steps)
+        if not missing or cached is None or made >= rounds:
+            return _Found(made, least, greatest)
+        cached.bring(_worst(state, output, cached, active, bounds))
+
+
+def _worst(state: State, output: OutputState, cached: CachedGram, active: Array, bounds: Floats) -> Array:
+    """The active examples without rows with the smallest u and the largest l, half of each."""
+    form = state.problem.mean_risk.loss.piecewise_quadratic()
+    assert form is not None
+    some = active[cached.slots[active] < 0].astype(np.int64)
+    table, half = output.table[some], cached.together // 2
+    alpha, (low, high) = table[:, ALPHA], bounds[some].T
+    slope = output.v[some] + form.kappa * alpha - table[:, LABEL]
+    upper = np.where(alpha < high, slope + np.where(alpha >= 0.0, form.epsilon, -form.epsilon), np.inf)
+    lower = np.where(alpha > low, slope + np.where(alpha > 0.0, form.epsilon, -form.epsilon), -np.inf)
+    if len(some) <= 2 * half:
+        return some
+    return np.union1d(some[np.argpartition(upper, half)[:half]], some[np.argpartition(-lower, half)[:half]])

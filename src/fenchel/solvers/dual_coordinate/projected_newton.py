@@ -34,6 +34,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.arrays import Array, Floats
+from fenchel.kernels import CachedGram
 from fenchel.projections import onto_box_and_equality
 from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL, OFFSET, SCALE
 from fenchel.solvers.dual_coordinate.loop_pairs import add_rows
@@ -44,7 +45,7 @@ from fenchel.stopping import stop_point
 #: free variables of a step at most: a factorization of 2,000 takes about 0.1 seconds
 _MOST_FREE = 2000
 #: turns of other steps before one of F free variables among n examples, in units of F^3/n
-_TURNS = 0.03
+_TURNS = 0.2
 #: steps that are tried with one direction, each half of the last, and directions that are tried
 _HALVINGS, _TRIES = 3, 3
 #: the rise of the dual that is asked for, as a share of that of the quadratic without bounds
@@ -87,6 +88,8 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
     enough = _TURNS * len(free) ** 3 / len(output.table)
     if not 1 < len(free) <= _MOST_FREE or output.turns_before_newton < enough:
         return 0
+    if state.on_demand is not None and not _bring(state.on_demand, free):
+        return 0
     output.turns_before_newton = 0
     face = _face(state, output, free, low, high)
     for _ in range(_TRIES):
@@ -97,7 +100,8 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
         output.damping = max(factor * output.damping, _LEAST_DAMPING)
         if step is not None:
             output.table[face.free, ALPHA] = step.alpha
-            add_rows(state.rows, face.free, step.change, output.v)
+            places = face.free if state.on_demand is None else state.on_demand.slots[face.free]
+            add_rows(state.rows, places, step.change, output.v)
             if len(state.projection):
                 output.intercept[OFFSET] += step.change @ state.projection[face.free]
             return len(face.free)
@@ -116,6 +120,19 @@ def _free(state: State, output: OutputState) -> tuple[Array, Floats, Floats]:
     return np.flatnonzero((alpha > low) & (alpha < high) & (table[:, SCALE] > 0.0)), low, high
 
 
+def _bring(rows: CachedGram, free: Array) -> bool:
+    """Compute the rows of free examples that are not cached; whether all of them are then."""
+    if len(free) > rows.capacity:
+        return False
+    rows.clock += 1
+    known = rows.slots[free] >= 0
+    rows.stamps[rows.slots[free[known]]] = rows.clock
+    missing = free[~known]
+    for begin in range(0, len(missing), rows.together):
+        rows.bring(missing[begin : begin + rows.together])
+    return True
+
+
 def _face(state: State, output: OutputState, free: Array, low: Floats, high: Floats) -> _Face:
     """The face of the dual point."""
     form, table = state.problem.mean_risk.loss.piecewise_quadratic(), output.table
@@ -131,9 +148,8 @@ def _face(state: State, output: OutputState, free: Array, low: Floats, high: Flo
 
 def _centred(state: State, output: OutputState, free: Array) -> Floats:
     """K~_FF."""
-    gram = state.problem.gram_in_memory
-    assert gram is not None
-    matrix = gram.descending().values[np.ix_(free, free)]
+    places = free if state.on_demand is None else state.on_demand.slots[free]
+    matrix = state.rows.values[np.ix_(places, free)].astype(np.float64)
     if len(state.projection):
         part = state.projection[free]
         matrix += state.spread(output) - part[:, None] - part

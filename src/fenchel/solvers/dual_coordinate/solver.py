@@ -199,19 +199,26 @@ class DualCoordinate(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         problem, warm, root = whitened(problem, warm)
         mirror_map, shares, norms = self._mirror_map(problem), problem.risk.shares, squared_norms(problem)
+        kernel = problem.design.kernel()
+        on_demand = None if kernel is None else kernel.on_demand() if self._takes_pairs(problem) else kernel.cached()
+        rounded = on_demand is not None and on_demand.normalized and self._takes_pairs(problem)
+        if on_demand is not None and rounded:
+            on_demand.round_rows()
         mean, projection, square, constant = np.zeros(0), np.zeros(0), 0.0, 0.0
         if problem.intercept:
             # rows can be centred by the loop only if the weights are a linear function of v
             plain = self.centres and (problem.regularizer.is_ridge or in_kernel_form(problem))
+            # pairs keep the sum of theta, and centring would need rows that no step needs
+            plain = plain and not rounded
             mean = problem.design.adjoint(near_mean(problem)) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             square = squared_length(problem, mean, projection)
             norms = squared_distances(norms + square, projection)
             constant = self._first_constant(problem, norms)
-        kernel = problem.design.kernel()
         state = State(
             problem=problem,
-            rows=problem.design.rows() if kernel is None else kernel.descending(),
+            rows=problem.design.rows() if kernel is None else (on_demand or kernel).descending(),
+            on_demand=on_demand,
             loss=problem.mean_risk.loss.compiled(),
             regularizer=compiled_regularizer(problem) if mirror_map is None else mirror_map,
             mean=mean,
@@ -222,7 +229,7 @@ class DualCoordinate(Solver):
         )
         check_curvatures(problem, norms + constant)
         theta, v, centre = first_dual(problem, warm)
-        if problem.gram_in_memory is not None and problem.intercept and np.any(theta):
+        if kernel is not None and problem.intercept and np.any(theta):
             # pairs keep the sum
             theta, _ = problem.mean_risk.balance(theta)
             v = problem.design.adjoint(theta) / problem.lam
@@ -252,6 +259,8 @@ class DualCoordinate(Solver):
         return Simultaneous(count) if count > 1 and plain and exact else None
 
     def step(self, state: State, hint: Hint) -> float:
+        if hint.certificates != state.outputs[0].active_set.certificates:
+            state.correct()
         for output in state.outputs:
             output.active_set.restore_after(hint.certificates)
         if all(output.active_set.stalled for output in state.outputs):
@@ -286,7 +295,7 @@ class DualCoordinate(Solver):
 
     def _advance(self, state: State, output: OutputState) -> int:
         """One part of the present epoch of one output; the number of examples that had a turn."""
-        active_set, cached, mirror = output.active_set, state.problem.cached_gram, output.mirror
+        active_set, cached, mirror = output.active_set, state.on_demand, output.mirror
         entries = self._entries_per_turn(state, output)
         most = _STEP_ENTRIES // entries
         if output.simultaneous is not None:
@@ -296,8 +305,9 @@ class DualCoordinate(Solver):
         if greedy:
             part = part._replace(end=active_set.size)
         turns = greedy or part.end - part.begin
-        if cached is not None:
-            turns = epoch_on_demand(state, output, cached, part, pairs=self._takes_pairs(state, output))
+        if cached is not None and not greedy:
+            pairs = self._takes_pairs(state.problem) and not state.problem.intercept
+            turns = epoch_on_demand(state, output, cached, part, pairs=pairs)
         elif mirror is not None:
             active_set.record(mirror.epoch(state, output, part), part.end, state.problem.lam)
         else:
@@ -308,14 +318,14 @@ class DualCoordinate(Solver):
             self._end_epoch(state, output)
         return turns
 
-    def _takes_pairs(self, state: State, output: OutputState) -> bool:
+    def _takes_pairs(self, problem: Problem) -> bool:
         """Whether steps on pairs of dual variables are exact: then they may replace other steps with a Gram matrix."""
-        plain = self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
-        return plain and state.problem.mean_risk.loss.piecewise_quadratic() is not None
+        plain = self.rule == "auto" and self.stretch == 1.0 and problem.regularizer.kernel() is not None
+        return plain and problem.mean_risk.loss.piecewise_quadratic() is not None
 
     def _greedy_steps(self, state: State, output: OutputState, part: Part, most: int) -> int:
-        """Optimize pairs in the place of an epoch, if the Gram matrix is in memory; turns of examples."""
-        if not self._takes_pairs(state, output) or state.problem.gram_in_memory is None:
+        """Optimize pairs in the place of an epoch, with a Gram matrix; turns of examples."""
+        if not self._takes_pairs(state.problem) or (state.on_demand is not None and not state.problem.intercept):
             return 0
         if part.begin > 0 or not is_balanced(state, output):
             return 0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part, Tally
+from fenchel.kernels import CachedGram
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
@@ -64,6 +65,10 @@ class State:
     side_norms: Floats | float = 1.0
     random: NDArray[np.uint64]
     outputs: list[OutputState] = field(default_factory=list)
+    #: rows of a Gram matrix that are computed when steps need them
+    on_demand: CachedGram | None = None
+    #: theta of the last proposal
+    proposed: Floats | None = None
     #: R of a whitened problem: the weights are R times those of ``problem``
     root: Floats | None = None
     turn: int = 0
@@ -160,7 +165,7 @@ class State:
         """The present model, whose intercept the certificate chooses, and theta."""
         problem, theta = self.problem, self.theta()
         intercept = None if problem.intercept else problem.no_intercept()
-        if problem.cached_gram is not None:
+        if self.on_demand is not None:
             # as a certificate would: the rows of K for the scores of this model are those for theta
             theta = problem.mean_risk.project(theta)
             if problem.intercept:
@@ -168,6 +173,7 @@ class State:
             v = problem.design.adjoint(theta) / problem.lam
         else:
             v = self.dual_vector(theta)
+        self.proposed = theta
         weights = problem.regularizer.grad_conjugate(v)
         return self.repair(Model(in_features(weights, self.root), intercept), Witness(theta))
 
@@ -180,6 +186,19 @@ class State:
             output.intercept[[SUM, OFFSET]] = np.sum(theta) / problem.lam, self.mean @ output.v
         if output.mirror is not None:
             output.mirror.begin(self, output)
+
+    def correct(self) -> None:
+        """Set the scores of rounded rows to those of the certificate of the last proposal, which are accurate.
+
+        A certificate changes theta by rounding, or so much that the running sums stay as they are.
+        """
+        problem, theta = self.problem, self.theta()
+        if self.on_demand is None or not self.on_demand.rounded or self.proposed is None:
+            return
+        if np.max(np.abs(theta - self.proposed)) <= DOMAIN_TOLERANCE * np.max(np.abs(theta)):
+            scores = problem.design.scores(problem.design.adjoint(self.proposed) / problem.lam)
+            for output, column in zip(self.outputs, np.atleast_2d(scores.T), strict=True):
+                output.v[:] = column
 
     def move_centre(self, output: OutputState, eta: float) -> None:
         """(31): move the multipliers."""
