@@ -62,7 +62,7 @@ def problem_of(data: DataSet, C: float, gamma: float, limit: float) -> Any:
     """The problem in the form of the library; beyond the limit rows are computed when they are needed."""
     from fenchel import Problem
     from fenchel.kernels import GramNorm
-    from fenchel.kernels.cached_gram import KernelRows
+    from fenchel.kernels.kernel_rows import KernelRows
     from fenchel.kernels.lazy_gram import gram_of
     from fenchel.risks import MeanRisk
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign, KernelDesign
-from fenchel.kernels.cached_gram import KernelRows
+from fenchel.kernels.kernel_rows import KernelRows
 from fenchel.kernels.lazy_gram import gram_megabytes, gram_of
 from fenchel.kernels.rbf import Radial
 from fenchel.risks.decomposition import normalized

@@ -6,9 +6,9 @@ changes, which its score and :math:`K_{ii}` decide.
 Replacement.  The least recently used rows are replaced.  With a fixed order of examples each row would be evicted just
 before its turn; so an epoch begins with the examples whose rows are cached, which is one of the permutations allowed.
 
-Accuracy.  Scores :math:`Ka` of a certificate are sums of rows in float64.  A solver may cache its rows in float32, twice
-as many, if all scores that it starts from come from such sums: then every row of a product is computed.  Otherwise
-rows are cached in float64, and products use them.  Rows with zero coefficients are skipped, and if a product
+Accuracy.  Scores :math:`Ka` of a certificate are sums of rows in float64.  A solver may cache its rows in float32,
+twice as many, if it corrects its own scores by such sums: then every row of a product is computed.  Otherwise rows are
+cached in float64, and products use them.  Rows with zero coefficients are skipped, and if a product
 with similar coefficients is known, only the rows whose coefficients differ are used.  Such a product has the rounding
 errors of all sums that led to it, :math:`\gamma_m\sqrt{K_{ii}}\,\mu` for sums by batches (m of them in the longest
 chain) with :math:`\mu = \sum_k m(a_k)` and
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.designs.rows import GramRows, Rows
 from fenchel.errors import FenchelError
 from fenchel.kernels.gram import GramDesign, KernelDesign, rounding_shift
-from fenchel.kernels.rbf import Radial
-from fenchel.numerics.rounding import ELEMENTARY
+from fenchel.kernels.kernel_rows import KernelRows
 from fenchel.stopping import stop_point
 
 _MEGABYTE = 2**20
@@ -55,11 +54,7 @@ _FLOAT32_TOLERANCE = 1e-5
 #: examples in the sample on which a custom kernel is checked
 _SAMPLE = 1000
 
-#: examples per kernel call for the diagonal
-_DIAGONAL_BLOCK = 32
-
 Source = Callable[[Array], Array]
-Values = Callable[[Any, Any], Array]
 
 
 class _Product(NamedTuple):
@@ -286,45 +281,6 @@ def _sample_of(n: int, megabytes: float) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(n, max(1, count), replace=False))
 
 
-class KernelRows:
-    """The kernel between some examples and all: ``values``, or precomputed norms for an RBF kernel.
-
-    ``degree`` is that of a polynomial kernel; a custom kernel is taken to be as accurate as a linear one.
-    """
-
-    def __init__(self, values: Values, X: Any, gamma: float | None = None, degree: float = 1.0) -> None:
-        self.values, self.X, self.degree = values, X, degree
-        self.radial = None if gamma is None else Radial(X, gamma)
-
-    @property
-    def entry_roundings(self) -> float:
-        """Roundings of sqrt(K_ii K_jj) in an entry: those of a product of two rows, times the degree."""
-        if self.radial is not None:
-            return self.radial.entry_roundings
-        return self.degree * (self.X.shape[1] + 4.0) + ELEMENTARY
-
-    def __call__(self, examples: Array) -> Floats:
-        return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)
-
-    def whole(self) -> Floats:
-        """The kernel between all examples."""
-        return self.values(self.X, self.X) if self.radial is None else self.radial.gram()
-
-    def diagonal(self) -> Floats:
-        """The kernel of each example with itself."""
-        n = self.X.shape[0]
-        if self.radial is not None:
-            return np.ones(n)
-        result = np.empty(n)
-        for begin in range(0, n, _DIAGONAL_BLOCK):
-            some = self.X[begin : begin + _DIAGONAL_BLOCK]
-            found, count = self.values(some, some), some.shape[0]
-            if found.shape != (count, count):
-                raise FenchelError(f"kernel must return a matrix of shape {(count, count)}, got {found.shape}")
-            result[begin : begin + _DIAGONAL_BLOCK] = np.diagonal(found)
-        return result
-
-
 def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGram:
     """The cached Gram matrix of these rows.  A custom kernel is checked on a sample of the examples."""
     diagonal = rows.diagonal()
@@ -337,6 +293,4 @@ def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGra
             # the values are rounded to float32: shift the diagonal as ``definite`` does for a matrix in memory
             diagonal = diagonal + rounding_shift(diagonal, np.float32)
     accuracy, normalized = rows.entry_roundings, rows.radial is not None
-    return CachedGram(
-        rows, diagonal, megabytes, checked=not named, entry_roundings=accuracy, normalized=normalized
-    )
+    return CachedGram(rows, diagonal, megabytes, checked=not named, entry_roundings=accuracy, normalized=normalized)

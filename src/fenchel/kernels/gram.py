@@ -78,6 +78,9 @@ class KernelDesign(Design):
         """Rows of this matrix that are computed when steps need them; None if all are in memory."""
         return None
 
+    def complete(self) -> None:
+        """Compute the whole matrix, if it is to be in memory and is not there yet."""
+
     def chain_gram(self) -> ChainGram | None:
         """This matrix if it is that of the tokens, pairs and ends of labelled sequences."""
         return None

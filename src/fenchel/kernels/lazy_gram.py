@@ -10,8 +10,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from fenchel.arrays import Array, Floats
-from fenchel.kernels.cached_gram import CachedGram, KernelRows, cached_gram
+from fenchel.designs.dense import DenseDesign
+from fenchel.kernels.cached_gram import CachedGram, cached_gram
 from fenchel.kernels.gram import GramDesign, KernelDesign
+from fenchel.kernels.kernel_rows import KernelRows
 
 #: examples from which on rows on demand are worth their bookkeeping
 _FEWEST = 2000
@@ -36,29 +38,44 @@ class LazyGram(GramDesign):
     def _values(self) -> Floats:  # type: ignore[override]
         return GramDesign(self._source.whole()).descending().values
 
+    @property
+    def _is_whole(self) -> bool:
+        return "_values" in vars(self)
+
+    def complete(self) -> None:
+        """Compute the whole matrix: its products have smaller bounds on rounding than sums of computed rows."""
+        if not self._is_whole:
+            _ = self._values
+            # those of the bounds that rows on demand have
+            vars(self).pop("row_magnitudes", None)
+
     def on_demand(self) -> CachedGram:
         self._demanded = True
         return self._rows_on_demand
 
     def scores(self, weights: Array) -> Floats:
-        if self._demanded and "_values" not in vars(self):
+        if self._demanded and not self._is_whole:
             return self._rows_on_demand.scores(weights)
         return super().scores(weights)
 
     @property
     def score_roundings(self) -> int:
-        return self._rows_on_demand.score_roundings
+        return super().score_roundings if self._is_whole else self._rows_on_demand.score_roundings
 
     @property
-    def squared_row_norms(self) -> Floats:  # type: ignore[override]
-        return self._rows_on_demand.squared_row_norms
+    def squared_row_norms(self) -> Floats:
+        return self._norms if self._is_whole else self._rows_on_demand.squared_row_norms
+
+    @cached_property
+    def _norms(self) -> Floats:
+        return DenseDesign(self._values).squared_row_norms
 
     @property
-    def largest_row_norm(self) -> float:  # type: ignore[override]
+    def largest_row_norm(self) -> float:
         return self._rows_on_demand.largest_row_norm
 
     @property
-    def mean_square(self) -> float:  # type: ignore[override]
+    def mean_square(self) -> float:
         return self._rows_on_demand.mean_square
 
 

@@ -9,7 +9,6 @@ rows, unless the kernel is negligible.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,15 +71,15 @@ class Radial:
 
     def rows(self, examples: Array) -> Floats:
         """K(x, z) for some of the rows of Z as x."""
-        left = self._centred if self._dense is None else self._dense
+        left: Any = self._centred if self._dense is None else self._dense
         some = left[examples]
         with np.errstate(over="ignore", invalid="ignore"):
-            if sp.issparse(left):
+            if sp.issparse(left) and some.shape[0] * some.shape[1] <= _BLOCK_ENTRIES:
                 # SciPy would look for common columns in a product of two sparse matrices
                 products = (left @ np.ascontiguousarray(some.toarray().T)).T
             else:
                 products = some @ left.T
-            return self._from_products(products, lambda i: self.Z[examples[[i]]], self._squares[examples], slice(None))
+            return self._from_products(products, self.Z, examples, self._squares[examples], slice(None))
 
     def gram(self) -> Floats:
         """K(x, z) for all rows of Z as x; a block of rows needs the columns up to its diagonal only."""
@@ -104,7 +103,7 @@ class Radial:
                     room = block[: (end - begin) * end].reshape(-1, end)
                     products = np.matmul(left[rows], right[:, columns], out=room)
             found[rows, columns] = self._from_products(
-                products, lambda i, rows=rows: self.Z[rows][i : i + 1], self._squares[rows], columns
+                products, self.Z, np.arange(begin, end), self._squares[rows], columns
             )
         np.fill_diagonal(found, 1.0)
         mirror_lower_triangle(found)
@@ -128,13 +127,10 @@ class Radial:
 
     def _between(self, X: Any, centred: Any, squares: Array) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._from_products(centred @ self._centred.T, lambda i: X[i : i + 1], squares, slice(None))
+            return self._from_products(centred @ self._centred.T, X, np.arange(X.shape[0]), squares, slice(None))
 
-    def _from_products(self, products: Any, row: Callable[[int], Any], squares: Array, columns: slice) -> Floats:
-        """K(x, z) for the rows z in ``columns``, from products x.z of centred rows, which it may overwrite.
-
-        ``row`` returns one of the rows x, as a matrix.
-        """
+    def _from_products(self, products: Any, X: Any, examples: Array, squares: Array, columns: slice) -> Floats:
+        """K(x, z) for some rows x of X and the z in ``columns``, from products of centred rows; may overwrite them."""
         found: Floats = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
         own = self._squares[columns]
         # 1. 2 gamma x.z - gamma |x|^2 - gamma |z|^2, in place
@@ -148,7 +144,7 @@ class Radial:
             error = EPS * (squares[i] + own)
             features = self.Z.shape[1] + 4.0
             accurate = (error <= _EXPONENT_TOLERANCE) | (found[i] < -_NEGLIGIBLE_EXPONENT - features * error)
-            self._differences(row(int(i)), np.flatnonzero(~accurate), found[i])
+            self._differences(X[examples[i] : examples[i] + 1], np.flatnonzero(~accurate), found[i])
         # 3. the kernel
         np.minimum(found, 0.0, out=found)
         return np.exp(found, out=found)

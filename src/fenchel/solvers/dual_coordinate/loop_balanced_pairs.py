@@ -38,8 +38,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.lanes import (
-    LANES, add, divide, larger, largest_of, least_of, load, multiply, multiply_add, narrow, smaller, spread, store,
-    subtract, widen,
+    LANES,
+    add,
+    divide,
+    larger,
+    largest_of,
+    least_of,
+    load,
+    multiply,
+    multiply_add,
+    narrow,
+    smaller,
+    spread,
+    store,
+    subtract,
+    widen,
 )  # fmt: skip
 from fenchel.compile.loop import helper, loop
 from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL, OFFSET, SCALE, SUM

@@ -260,7 +260,7 @@ class DualCoordinate(Solver):
 
     def step(self, state: State, hint: Hint) -> float:
         if hint.certificates != state.outputs[0].active_set.certificates:
-            state.correct()
+            state.correct(hint)
         for output in state.outputs:
             output.active_set.restore_after(hint.certificates)
         if all(output.active_set.stalled for output in state.outputs):

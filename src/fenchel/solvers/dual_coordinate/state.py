@@ -15,12 +15,16 @@ from fenchel.kernels import CachedGram
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
+from fenchel.solvers.base import Hint
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, Intercept, epoch
 from fenchel.solvers.dual_coordinate.mirror import MirrorState
 from fenchel.solvers.feasibility import Repair
 from fenchel.solvers.shrinking import ActiveSet
 from fenchel.solvers.simultaneous import Simultaneous, Sums
 from fenchel.solvers.whitening import in_features
+
+#: a target of this many rounding floors of a certificate is too near to them
+_FLOORS = 2.0
 
 
 @dataclass
@@ -187,14 +191,19 @@ class State:
         if output.mirror is not None:
             output.mirror.begin(self, output)
 
-    def correct(self) -> None:
+    def correct(self, hint: Hint) -> None:
         """Set the scores of rounded rows to those of the certificate of the last proposal, which are accurate.
 
-        A certificate changes theta by rounding, or so much that the running sums stay as they are.
+        A certificate changes theta by rounding, or so much that the running sums stay as they are.  A target of the
+        size of the rounding errors of products with computed rows needs the smaller ones of the whole matrix.
         """
         problem, theta = self.problem, self.theta()
         if self.on_demand is None or not self.on_demand.rounded or self.proposed is None:
             return
+        kernel, certificate = problem.design.kernel(), hint.certificate
+        assert kernel is not None
+        if certificate is not None and hint.target_gap < _FLOORS * certificate.rounding_floor:
+            kernel.complete()
         if np.max(np.abs(theta - self.proposed)) <= DOMAIN_TOLERANCE * np.max(np.abs(theta)):
             scores = problem.design.scores(problem.design.adjoint(self.proposed) / problem.lam)
             for output, column in zip(self.outputs, np.atleast_2d(scores.T), strict=True):
