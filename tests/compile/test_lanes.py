@@ -7,12 +7,14 @@ import pytest
 from fenchel.compile.lanes import (
     LANES,
     add,
+    divide,
     larger,
     largest_of,
     least_of,
     load,
     multiply,
     multiply_add,
+    narrow,
     padded,
     smaller,
     spread,
@@ -36,6 +38,7 @@ def everything(x, y, out):
     store(out[5], np.uint64(0), where_positive(one, other, -1.0))
     store(out[6], np.uint64(0), multiply_add(spread(1.0), 0.5, other))
     store(out[7], np.uint64(0), multiply_add(zeros(x), 0.1, load(x, np.uint64(0))))
+    store(out[8], np.uint64(0), divide(narrow(one), narrow(add(multiply(other, other), 1.0))))
     return sum_of(one), least_of(load(y, np.uint64(0))), largest_of(other)
 
 
@@ -48,7 +51,7 @@ def test_compiled_lanes_are_those_of_plain_python(kinds, result):
     for _ in range(20):
         x, y = (rng.integers(-3, 4, 3 * LANES).astype(kind) * rng.choice([0.5, 1.7]) for kind in kinds)
         x, y = x.astype(kinds[0]), y.astype(kinds[1])
-        found, expected = (np.zeros((8, LANES), result) for _ in range(2))
+        found, expected = (np.zeros((9, LANES), result) for _ in range(2))
         assert compiled(x, y, found) == pytest.approx(everything(x, y, expected), rel=1e-15)
         np.testing.assert_allclose(found, expected, rtol=1e-6 if "f4" in (*kinds, result) else 1e-15, atol=0)
         one, other = x[LANES : 2 * LANES].astype(float), y[LANES : 2 * LANES].astype(float)

@@ -200,8 +200,9 @@ class DualCoordinate(Solver):
         problem, warm, root = whitened(problem, warm)
         mirror_map, shares, norms = self._mirror_map(problem), problem.risk.shares, squared_norms(problem)
         kernel = problem.design.kernel()
-        on_demand = None if kernel is None else kernel.on_demand() if self._takes_pairs(problem) else kernel.cached()
-        rounded = on_demand is not None and on_demand.normalized and self._takes_pairs(problem)
+        pairs = self._takes_pairs(problem) and problem.intercept
+        on_demand = None if kernel is None else kernel.on_demand() if pairs else kernel.cached()
+        rounded = on_demand is not None and on_demand.normalized and pairs
         if on_demand is not None and rounded:
             on_demand.round_rows()
         mean, projection, square, constant = np.zeros(0), np.zeros(0), 0.0, 0.0
