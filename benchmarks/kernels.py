@@ -6,9 +6,9 @@
 
 The problems are |w|^2/2 + C sum max(0, 1 - y (s + b)), and for regression C sum max(0, |s + b - y| - 0.1), with an RBF
 kernel exp(-gamma |x - z|^2) and a free intercept, which is what SVC and SVR mean, too.  Fenchel is ``solve(problem,
-tol=1e-3)``, the Gram matrix and all certificates included: the whole matrix if it is within the limit, else rows that
-are computed when they are needed; the limit counts the rows that are kept (in double precision) and those that are
-computed at once.  scikit-learn is SVC or SVR with cache_size of the same limit (in single precision), at the loosest
+tol=1e-3)``, the rows of the Gram matrix and all certificates included; the limit counts the rows that are kept, in
+single precision, and those that are computed at once.  scikit-learn is SVC or SVR with cache_size of the same limit (in
+single precision, too), at the loosest
 of its tolerances, tenfold apart, with which its model has an objective within 1e-3 (relative) of the lower bound of a
 certificate of 1e-4; the search is not timed.  Then both run in turn, round by round, in one process.
 """

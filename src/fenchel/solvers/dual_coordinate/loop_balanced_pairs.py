@@ -225,7 +225,7 @@ def optimize_pairs(
             above[k], below[k] = _offsets(table[k, ALPHA], targets[k], bounds[k], form)
     missing = missing[:count]
     most = _move(v, v, v, 0.0, 0.0, above, below, least)
-    others, steps = _extrema(v, table, targets, missing, bounds, form), 0
+    others, steps, stuck = _extrema(v, table, targets, missing, bounds, form), 0, False
     while True:
         i, smallest = _smallest(v, above, least)
         if steps % _STEPS_BETWEEN == 0:
@@ -238,6 +238,7 @@ def optimize_pairs(
         row = values[places[i]]
         j = _partner(v, below, row, curvatures, i, smallest, most - smallest, gains)
         if j == i:
+            stuck = True
             break
         # the step, up to the first bound or kink
         both = curvatures[i] + curvatures[j]
@@ -250,6 +251,7 @@ def optimize_pairs(
         new_i = highest if step == room else table[i, ALPHA] + step / table[i, SCALE]
         new_j = lowest if step == other else table[j, ALPHA] - step / table[j, SCALE]
         if new_i == table[i, ALPHA] or new_j == table[j, ALPHA]:
+            stuck = True
             break
         table[i, ALPHA], table[j, ALPHA] = new_i, new_j
         above[i], below[i] = _offsets(new_i, targets[i], bounds[i], form)
@@ -261,5 +263,6 @@ def optimize_pairs(
         steps += 1
     others = _extrema(v, table, targets, missing, bounds, form)
     lowest_of_all, highest_of_all = min(smallest, others[0]), max(most, others[1])
-    needs_rows = count > 0 and steps < ends.steps and lowest_of_all < highest_of_all - ends.violation
+    needs_rows = count > 0 and not stuck and steps < ends.steps
+    needs_rows = needs_rows and lowest_of_all < highest_of_all - ends.violation
     return steps, lowest_of_all, highest_of_all, needs_rows

@@ -22,12 +22,19 @@ from fenchel.solvers.dual_coordinate.state import OutputState, State
 _BALANCED = 1e-9
 #: rows are computed when the largest violation of examples with rows is at most this share of that of all
 _SHARE = 0.6
+#: times that rows may be computed without a step: those of the worst pair may come one after the other
+_IDLE = 4
 
 
 def is_balanced(state: State, output: OutputState) -> bool:
     """Whether there is no intercept, or the sum of theta is zero, which pairs keep."""
     size = float(output.table[:, SCALE] @ np.abs(output.table[:, ALPHA]))
     return not len(state.projection) or abs(float(output.intercept[SUM])) <= _BALANCED * size
+
+
+def has_room_for_pairs(state: State) -> bool:
+    """Whether two rows can be computed at once, and stay until both have had a step."""
+    return state.on_demand is None or state.on_demand.together >= 2
 
 
 def alpha_bounds(state: State, output: OutputState) -> Floats:
@@ -72,7 +79,7 @@ def _balanced_pairs(state: State, output: OutputState, active: Array, rounds: in
     form, kernel = state.problem.mean_risk.loss.piecewise_quadratic(), state.problem.design.kernel()
     assert form is not None
     assert kernel is not None
-    cached, bounds, made = state.on_demand, alpha_bounds(state, output), 0
+    cached, bounds, made, idle = state.on_demand, alpha_bounds(state, output), 0, 0
     while True:
         if cached is None:
             where = (np.arange(len(output.table)), bounds, kernel.diagonal, np.zeros(len(output.table), np.int64), 0)
@@ -80,8 +87,8 @@ def _balanced_pairs(state: State, output: OutputState, active: Array, rounds: in
             where = (cached.slots, bounds, kernel.diagonal, cached.stamps, cached.clock)
         arrays = (output.table, output.v, state.intercept(output), Among(active, *where))
         steps, least, greatest, missing = optimize_pairs(state.rows, *arrays, form, Ends(0.0, _SHARE, rounds - made))
-        made += int(steps)
-        if not missing or cached is None or made >= rounds:
+        made, idle = made + int(steps), 0 if steps else idle + 1
+        if not missing or cached is None or made >= rounds or idle > _IDLE:
             return _Found(made, least, greatest)
         cached.bring(_worst(state, output, cached, active, bounds))
 

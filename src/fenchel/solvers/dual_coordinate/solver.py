@@ -63,7 +63,7 @@ from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE
 from fenchel.solvers.dual_coordinate.loop_pairs import tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
-from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, is_balanced
+from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, has_room_for_pairs, is_balanced
 from fenchel.solvers.dual_coordinate.projected_newton import newton_step
 from fenchel.solvers.dual_coordinate.requirements import NEEDS
 from fenchel.solvers.dual_coordinate.state import (
@@ -328,7 +328,7 @@ class DualCoordinate(Solver):
         """Optimize pairs in the place of an epoch, with a Gram matrix; turns of examples."""
         if not self._takes_pairs(state.problem) or (state.on_demand is not None and not state.problem.intercept):
             return 0
-        if part.begin > 0 or not is_balanced(state, output):
+        if part.begin > 0 or not is_balanced(state, output) or not has_room_for_pairs(state):
             return 0
         turns = descend_on_pairs(state, output, part, most)
         if turns:
