@@ -25,6 +25,8 @@ _ONE = np.uint64(1)
 _FEW_ENTRIES = 1 << 16
 #: entries between two prefetches: a cache line of 64 bytes holds 16 values of 4 bytes or 8 of 8
 _LINE = np.uint64(16)
+#: where the second of them begins
+_HALF = np.uint64(8)
 #: entries of a row to prefetch at most; the hardware prefetcher follows long rows
 _PREFETCH = np.uint64(128)
 
@@ -86,8 +88,12 @@ class CSRRows(NamedTuple):
         stop = min(np.uint64(self.indptr[np.uint64(i) + _ONE]), start + _PREFETCH)
         while start < stop:
             prefetch(self.data, start)
+            prefetch(self.data, start + _HALF)
             prefetch(self.indices, start)
             start += _LINE
+        # rows begin anywhere in a line, and end in one more
+        prefetch(self.data, stop - _ONE)
+        prefetch(self.indices, stop - _ONE)
 
     def index_prefetch(self, i: Any) -> None:
         """Start to load where row i begins."""
