@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 
 from fenchel.compile.lanes import (
+    CACHE_LINE,
     LANES,
     add,
+    aligned_zeros,
+    any_nonzero,
     divide,
     larger,
     largest_of,
@@ -28,7 +31,7 @@ from fenchel.compile.lanes import (
 
 
 def everything(x, y, out):
-    """All functions on the lanes of two arrays; the results as rows of ``out``, and the three reductions."""
+    """All functions on the lanes of two arrays; the results as rows of ``out``, and the reductions."""
     one, other = widen(load(x, np.uint64(LANES))), widen(load(y, np.uint64(LANES)))
     store(out[0], np.uint64(0), add(one, other))
     store(out[1], np.uint64(0), subtract(one, 2.0))
@@ -39,7 +42,8 @@ def everything(x, y, out):
     store(out[6], np.uint64(0), multiply_add(spread(1.0), 0.5, other))
     store(out[7], np.uint64(0), multiply_add(zeros(x), 0.1, load(x, np.uint64(0))))
     store(out[8], np.uint64(0), divide(narrow(one), narrow(add(multiply(other, other), 1.0))))
-    return sum_of(one), least_of(load(y, np.uint64(0))), largest_of(other)
+    some = any_nonzero(one), any_nonzero(load(x, np.uint64(0))), any_nonzero(zeros(y))
+    return sum_of(one), least_of(load(y, np.uint64(0))), largest_of(other), *some
 
 
 @pytest.mark.meetings(1)
@@ -57,6 +61,32 @@ def test_compiled_lanes_are_those_of_plain_python(kinds, result):
         one, other = x[LANES : 2 * LANES].astype(float), y[LANES : 2 * LANES].astype(float)
         np.testing.assert_allclose(expected[2], (one * other).astype(result))
         np.testing.assert_array_equal(expected[5], np.where(one > 0, other, -1.0).astype(result))
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_any_nonzero_sees_each_lane_and_no_nan(kind):
+    def seen(x):
+        return any_nonzero(load(x, np.uint64(0)))
+
+    compiled = numba.njit(seen)
+    for value, expected in ((0.0, False), (-0.0, False), (np.nan, False), (1e-40, True), (-1.0, True), (np.inf, True)):
+        for place in range(LANES):
+            x = np.zeros(LANES, kind)
+            x[place] = value
+            assert seen(x) is compiled(x) is expected
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 8), (7, 16), (3, 5, 8)])
+def test_aligned_zeros_begin_a_cache_line(shape, kind):
+    for _ in range(5):
+        found = aligned_zeros(shape, kind)
+        assert found.shape == shape
+        assert found.dtype == kind
+        assert found.flags.c_contiguous
+        assert found.flags.writeable
+        assert not found.any()
+        assert found.ctypes.data % CACHE_LINE == 0 or not found.size
 
 
 def test_padded_is_the_next_multiple():

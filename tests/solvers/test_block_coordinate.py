@@ -14,11 +14,13 @@ from agreement import assert_same_optimum, distance_bound
 from catalog import JOINT_CASES, JOINT_RISKS, PLAIN_JOINT_CASES, JointCase, joint_risk
 from fenchel import FenchelError, Model, Problem, Status, Witness, certify, solve
 from fenchel.certificate import judge
+from fenchel.compile.lanes import CACHE_LINE
 from fenchel.regularizers import ElasticNet
 from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
 from fenchel.solvers import STALLED, BlockCoordinate, Hint
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_coordinate import solver as module
+from fenchel.solvers.block_coordinate.loop import workspace
 
 every_case = pytest.mark.parametrize("case", JOINT_CASES, ids=str)
 plain_cases = pytest.mark.parametrize("case", PLAIN_JOINT_CASES, ids=str)
@@ -193,10 +195,23 @@ def test_weights_in_single_precision_until_that_is_not_enough(monkeypatch):
     plain = solve(problem, "block_coordinate", tol=1e-9, **LONG)
     assert BlockCoordinate().start(problem, None).blocks.v.dtype == np.float64
     monkeypatch.setattr(module, "_FEW_ENTRIES", 0)
+    # so few weights fit the nearest cache
+    assert BlockCoordinate().start(problem, None).blocks.v.dtype == np.float64
+    monkeypatch.setattr(module, "_FEW_WEIGHTS", 0)
     assert BlockCoordinate().start(problem, None).blocks.v.dtype == np.float32
     solution = solve(problem, "block_coordinate", tol=1e-9, **LONG)
     assert solution.converged
     assert_same_optimum(problem, plain, solution)
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
+def test_lanes_of_blocks_and_weights_lie_within_cache_lines(single):
+    state = BlockCoordinate(single=single).start(JointCase("weston_watkins").problem(), None)
+    state.in_double_precision(alpha=True)
+    arrays = [state.blocks.alpha, state.blocks.v, state.blocks.bounds, state.intercepts.state]
+    arrays += [array for array in workspace(state.blocks, state.lists) if array.size]
+    assert all(array.ctypes.data % CACHE_LINE == 0 for array in arrays)
+    assert all(array.dtype == np.float64 and array.strides[0] % CACHE_LINE == 0 for array in arrays[:4])
 
 
 @pytest.mark.meetings(1)

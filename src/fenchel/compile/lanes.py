@@ -10,6 +10,7 @@ the same kind, or of lanes and a number.  Sums over the eight lanes are added in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,11 +26,21 @@ from fenchel.arrays import Array
 
 #: numbers that are taken at a time
 LANES = 8
+#: bytes of a cache line
+CACHE_LINE = 64
 
 
 def padded(count: int) -> int:
     """The smallest multiple of ``LANES`` that is at least ``count``."""
     return -(-count // LANES) * LANES
+
+
+def aligned_zeros(shape: tuple[int, ...], kind: Any = np.float64) -> Array:
+    """Zeros from the start of a cache line on: lanes that lie across two lines take twice the time."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    whole = np.zeros(size + CACHE_LINE, np.uint8)
+    begin = -whole.__array_interface__["data"][0] % CACHE_LINE
+    return whole[begin : begin + size].view(kind).reshape(shape)
 
 
 def load(array: Array, position: Any) -> Array:
@@ -116,6 +127,11 @@ def least_of(lanes: Array) -> float:
 def largest_of(lanes: Array) -> float:
     """The largest of the lanes, as a float64."""
     return float(np.max(lanes))
+
+
+def any_nonzero(lanes: Array) -> bool:
+    """Whether a lane is neither zero nor NaN."""
+    return bool(np.any((lanes < 0.0) | (lanes > 0.0)))
 
 
 class LanesType(types.Type):
@@ -253,6 +269,13 @@ def _reduction(instruction: Callable[..., Any]) -> Callable[..., Any]:
     return lowering
 
 
+def _lower_any_nonzero(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+    (value,) = arguments
+    found = builder.fcmp_ordered("!=", value, ir.Constant(value.type, [0.0] * LANES))
+    bits = builder.bitcast(found, ir.IntType(LANES))
+    return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+
 def _one_lanes(lanes: Any) -> Any:
     return types.float64 if isinstance(lanes, LanesType) else None
 
@@ -266,6 +289,7 @@ _define(widen, lambda lanes: _FLOAT64 if isinstance(lanes, LanesType) else None,
 _define(narrow, lambda lanes: _FLOAT32 if isinstance(lanes, LanesType) else None, _lower_convert)
 _define(multiply_add, lambda total, scale, x: _common((total, scale, x)), _lower_multiply_add)
 _define(where_positive, lambda x, yes, no: _common((x, yes, no)), _lower_where_positive)
+_define(any_nonzero, lambda lanes: types.boolean if isinstance(lanes, LanesType) else None, _lower_any_nonzero)
 _TWO: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (add, ir.IRBuilder.fadd),
     (subtract, ir.IRBuilder.fsub),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_begin, row_column, row_end, row_entry
-from fenchel.compile.lanes import LANES, add, larger, largest_of, load, multiply_add, store, subtract, widen, zeros
+from fenchel.compile.lanes import LANES, add, any_nonzero, load, multiply_add, store, widen, zeros
 from fenchel.compile.loop import helper
 
 _ONE, _STEP = np.uint64(1), np.uint64(LANES)
@@ -90,7 +90,7 @@ def add_class_row(rows: Any, i: Any, change: Any, weights: Any) -> None:
     for place in range(np.uint64(len(change)) // _STEP):
         p = place * _STEP
         lanes = load(change, p)
-        if largest_of(larger(lanes, subtract(0.0, lanes))) > 0.0:
+        if any_nonzero(lanes):
             if waiting:
                 _change_two(rows, i, load(change, first), lanes, first, p, weights)
             first, waiting = p, not waiting

@@ -26,12 +26,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.compile.dispatch import index_prefetch, row_prefetch
+from fenchel.compile.dispatch import index_prefetch, row_begin, row_column, row_end, row_prefetch
 from fenchel.compile.lanes import (
+    CACHE_LINE,
     LANES,
     add,
-    larger,
-    largest_of,
+    aligned_zeros,
+    any_nonzero,
     load,
     multiply,
     multiply_add,
@@ -60,9 +61,11 @@ from fenchel.solvers.block_coordinate.loop_standing import box_standing, first_g
 
 #: columns of the table of examples
 CURVATURE, SCALE, CENTRING = range(3)
-_STEP = np.uint64(LANES)
+_ONE, _STEP = np.uint64(1), np.uint64(LANES)
 #: examples between the prefetch of a row and its use; twice that for the index and the table
 _AHEAD = np.uint64(2)
+#: weights from which on those of the next example are prefetched: half a megabyte or more is not in the nearest cache
+_MANY_WEIGHTS = 1 << 17
 
 
 class Blocks(NamedTuple):
@@ -134,7 +137,7 @@ def _improve(
     else:
         without_features(margins, bound, beta, sum_bound)
     # v changes by what is stored, also in single precision
-    own, masses, moved = np.float64(line[label]), spread(0.0), spread(0.0)
+    own, masses, moved = np.float64(line[label]), spread(0.0), False
     for place in range(np.uint64(size) // _STEP):
         p = place * _STEP
         # at the label alpha is positive, and beta is zero
@@ -142,11 +145,11 @@ def _improve(
         store(line, p, subtract(0.0, load(beta, p)))
         after = widen(load(line, p))
         step = subtract(after, before)
-        masses, moved = subtract(masses, after), larger(moved, larger(step, subtract(0.0, step)))
+        masses, moved = subtract(masses, after), moved | any_nonzero(step)
         store(change, p, multiply(step, scale))
     line[label] = sum_of(masses)
     change[label] = scale * (np.float64(line[label]) - own)
-    return largest_of(moved) > 0.0
+    return moved
 
 
 @helper
@@ -203,6 +206,15 @@ def _prefetch_block(line: Any) -> None:
 
 
 @helper
+def _prefetch_weights(rows: Any, i: Any, v: Any) -> None:
+    """Start to load the weights of the features of row i."""
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        line = v[row_column(rows, i, k)]
+        for place in range(0, len(line), CACHE_LINE // v.itemsize):
+            prefetch(line, place)
+
+
+@helper
 def part_of_epoch(
     rows: Any,
     images: Any,
@@ -220,7 +232,7 @@ def part_of_epoch(
     order, threshold, sigma = part.order, part.threshold, part.sigma
     remaining, violation, changes, gap = begin(part)
     count, room = v.shape[1], listed_classes.shape[1]
-    stop = np.uint64(part.end)
+    stop, beyond_cache = np.uint64(part.end), v.size >= _MANY_WEIGHTS
     for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
         if t + _AHEAD + _AHEAD < stop:
@@ -229,6 +241,8 @@ def part_of_epoch(
             prefetch(classes, order[t + _AHEAD + _AHEAD])
             row_prefetch(rows, order[t + _AHEAD])
             _prefetch_block(alpha[order[t + _AHEAD]])
+            if beyond_cache:
+                _prefetch_weights(rows, order[t + _ONE], v)
         label, line, bound, size, projection = classes[i], alpha[i], bounds[classes[i]], count, table[i, CENTRING]
         some = classes_shrunk and sizes[i] > 0
         if some:
@@ -239,7 +253,10 @@ def part_of_epoch(
             add_some_scores(rows, i, v, listed, listed_count, work.scores)
         else:
             # (x_i - m).(v - m S) + b = x_i.v - m.v + (|m|^2 - x_i.m) S + b
-            intercept_scores(state, projection, work.scores)
+            if constant > 0.0:
+                intercept_scores(state, projection, work.scores)
+            else:
+                work.scores[:] = 0.0
             add_class_scores(rows, i, v, work.scores)
         if np.isinf(sum_bound):
             standing = box_standing(line, work.scores[:size], bound, label, work.beta)
@@ -278,9 +295,9 @@ counted_epoch_blocks = loop(part_of_epoch)
 def workspace(blocks: Blocks, lists: ClassLists) -> Workspace:
     """Arrays for the loops over these blocks."""
     count, room = blocks.v.shape[1], lists.classes.shape[1]
-    scores, linear, beta = np.zeros((3, count))
-    change, some_alpha = np.zeros(count, blocks.v.dtype), np.zeros(room, blocks.alpha.dtype)
-    return Workspace(scores, linear, beta, change, some_alpha, np.zeros(room))
+    scores, linear, beta = aligned_zeros((3, count))
+    change, some_alpha = aligned_zeros((count,), blocks.v.dtype), aligned_zeros((room,), blocks.alpha.dtype)
+    return Workspace(scores, linear, beta, change, some_alpha, aligned_zeros((room,)))
 
 
 def run_epoch(

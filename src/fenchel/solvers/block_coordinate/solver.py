@@ -28,7 +28,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel.compile.lanes import padded
+from fenchel.compile.lanes import aligned_zeros, padded
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -45,7 +45,7 @@ from fenchel.solvers.simultaneous import Simultaneous
 from fenchel.validation import check_bool, check_choice, check_number, check_seed, processors
 
 #: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
-_STEP_ENTRIES = 1 << 22
+_STEP_ENTRIES = 1 << 24
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: steps of the greedy inner solver, per class, at most
@@ -64,6 +64,8 @@ _MODERATE = 1e12
 #: or if X has fewer entries than this, times classes: a pass takes less than a millisecond, loops for single precision
 #: seconds to compile
 _FEW_ENTRIES = 1 << 18
+#: or if there are at most so many weights: in double precision they fit the nearest cache (32 kB), and need no casts
+_FEW_WEIGHTS = 1 << 12
 #: numbers that epochs read for each that an update of the average does, at least
 _READ_BETWEEN_AVERAGES = 8.0
 #: data passes between two updates at least: epochs over small active sets take less time than an update
@@ -186,10 +188,12 @@ class BlockCoordinate(Solver):
         kind = np.float32 if single and not softmax else np.float64
         sizes = np.array([problem.design.mean_square, float(shares @ table[:, CURVATURE])])
         moderate = bool(np.all((sizes >= 1.0 / _MODERATE) & (sizes <= _MODERATE)))
-        worth_it = problem.design.stored_entries * risk.outputs >= _FEW_ENTRIES if self.single is None else self.single
+        enough = problem.design.stored_entries * risk.outputs >= _FEW_ENTRIES
+        enough = enough and problem.design.shape[1] * width > _FEW_WEIGHTS
+        worth_it = enough if self.single is None else self.single
         v_kind = np.float32 if worth_it and not softmax and kernel is None and moderate else np.float64
         # with a bound on the sum no bounds on its terms are needed
-        bounds = np.zeros((risk.outputs, width))
+        bounds = aligned_zeros((risk.outputs, width))
         bounds[:, : risk.outputs] = (
             risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf)
         )
@@ -199,15 +203,15 @@ class BlockCoordinate(Solver):
             images=problem.design.rows() if kernel is None else None if gram is None else gram.moving(),
             inner=inner,
             blocks=Blocks(
-                alpha=np.zeros((risk.examples, width), kind),
-                v=np.zeros((problem.design.shape[1], width), v_kind),
+                alpha=aligned_zeros((risk.examples, width), kind),
+                v=aligned_zeros((problem.design.shape[1], width), v_kind),
                 classes=risk.classes,
                 table=table,
                 bounds=bounds,
                 sum_bound=sum_bound,
             ),
             logs=logarithms(np.zeros((risk.examples if softmax else 0, risk.outputs)), risk.classes),
-            intercepts=Intercepts(np.zeros((3, width)), constant, square),
+            intercepts=Intercepts(aligned_zeros((3, width)), constant, square),
             mean=mean,
             random=random_state(self.seed or 0),
             lists=ClassLists(np.zeros((risk.examples, room), np.uint32), np.zeros(risk.examples, np.uint32)),
@@ -256,7 +260,9 @@ class BlockCoordinate(Solver):
         active_set = state.active_set
         active_set.restore_after(hint.certificates)
         single = state.blocks.v.dtype == np.float32 or (self.single is None and state.blocks.alpha.dtype == np.float32)
-        if single and (active_set.stalled or hint.target_gap < self._single_floor(state)):
+        # the norm of v takes a pass over all weights, and hardly changes within an epoch
+        between = active_set.position == 0
+        if single and (active_set.stalled or (between and hint.target_gap < self._single_floor(state))):
             state.in_double_precision(alpha=self.single is None)
             active_set.stalled = False
         if active_set.stalled:
@@ -265,7 +271,7 @@ class BlockCoordinate(Solver):
         # epochs over small data take less time than what is between steps
         most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state))
         early = min(hint.early * examples, most)
-        turns = self._advance(state, 0.0, early)
+        turns = self._advance(state, *((0.0, early) if early > 0.0 else (target, most)))
         for goal, limit in ((0.0, early), (target, most)):
             while active_set.goes_on(goal, limit - turns):
                 turns += self._advance(state, goal, limit - turns)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.lanes import aligned_zeros
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.block_coordinate.averaging import RunningAverage
@@ -122,9 +123,8 @@ class State:
 
     def in_double_precision(self, *, alpha: bool) -> None:
         """Go on in double precision, from sums without the rounding errors of single precision; alpha if asked to."""
-        kind = np.float64 if alpha else self.blocks.alpha.dtype
         self.blocks = self.blocks._replace(
-            alpha=self.blocks.alpha.astype(kind, copy=False), v=self.blocks.v.astype(np.float64)
+            alpha=_doubled(self.blocks.alpha) if alpha else self.blocks.alpha, v=_doubled(self.blocks.v)
         )
         if self.active_set.epochs or np.any(self.alpha):
             self.refresh()
@@ -187,6 +187,15 @@ class State:
         own = self.intercepts.state[INTERCEPT, :count] - weights @ self.mean_image
         own = own + problem.best_intercept(scores + own)
         return own - np.mean(own)
+
+
+def _doubled(array: Array) -> Array:
+    """The array in double precision; itself if it is."""
+    if array.dtype == np.float64:
+        return array
+    found = aligned_zeros(array.shape)
+    found[:] = array
+    return found
 
 
 def _rows_of_classes(v: Array, sums: Array | None = None, mean: Array | None = None) -> Floats:
