@@ -378,6 +378,21 @@ def test_the_papers_method_is_a_contender_of_its_own():
     assert "sms" in runs.RACERS
 
 
+def test_the_training_part_of_covertype_has_the_size_of_the_papers(monkeypatch):
+    """000, Table 1: 522,911 of the 581,012 rows."""
+    from types import SimpleNamespace
+
+    from benchmarks import binary
+
+    rows = np.arange(581_012)
+    whole = SimpleNamespace(matrix=rows[:, None], labels=rows)
+    monkeypatch.setattr(binary, "load", lambda name: whole)
+    split = binary.load_binary("covertype")
+    assert (split.matrix.shape, split.test_matrix.shape) == ((522_911, 1), (58_101, 1))
+    np.testing.assert_array_equal(np.sort(np.concatenate([split.labels, split.test_labels])), rows)
+    assert len(binary.load_binary("covtype").test_labels) == len(rows) // 5
+
+
 def test_rows_of_zeros_are_left_out_with_their_labels():
     import scipy.sparse as sp
 

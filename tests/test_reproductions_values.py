@@ -68,6 +68,8 @@ def test_the_choice_of_mu_and_accelerated_gradients_of_zhang_2012():
     within = {c_mu: sum(error <= 1e-3 for error in found) for c_mu, found in errors.items()}
     text = f"c_μ = 10 ends within ε in {words[within[10]]} of six panels, 100 in {words[within[100]]}"
     assert f"{text}, 1000 in {words[within[1000]]}" in verdict
+    _, values = _row("Zhang 2012", "Figures 27")
+    assert f"errors of {min(errors[10]):.0e} to {max(errors[10]):.0e} with it".replace("e-0", "e-") in values
     known = sorted(ratio for ratio in slower if np.isfinite(ratio))
     assert f"ours {known[0]:.0f} to {known[-1]:.0f} times" in _row("Zhang 2012", "Figures 30")[1]
     for begin in ("Figures 27", "Figures 30"):
@@ -89,6 +91,8 @@ def test_the_smaller_studies_of_zhang_2012():
     assert f"bundle ÷ smoothing {known[0][0]:.2g} to {known[-1][0]:.2g}" in values
     faster = sum(value > 1.0 and sign != "<" for value, sign in known)
     assert f"faster than the bundle in {faster} of {len(found)} cells" in verdict
+    missing = 2 * 3 * 3 * 3 - len(found)
+    assert ("more were not run" in verdict) == (missing > 0)
 
 
 def test_tables_of_zhang_2002():
@@ -128,7 +132,78 @@ def test_figures_of_saha_2009():
     assert f"M3N {chain:.1f}%, Gaussian process {process:.1f}%" in values
     _, values = _row("Saha 2009", "Table 1")
     sizes = {cell["data"]: cell["description"].partition(" ")[0] for cell in cells}
-    assert f"web8 45,546 and covertype 522,911: {sizes['web8']} and {sizes['covertype']} here" in values
+    same = f"adult9 {sizes['a9a']} and covertype {sizes['covertype']}, the same here"
+    assert f"{same}; web8 45,546: {sizes['web8']} here" in values
+
+
+def test_seconds_of_saha_2009():
+    from reproductions.saha2009.runs import CAPS, SETS
+    from reproductions.saha2009.table import reached
+
+    cells = _cells("saha2009", "runs")
+    verdict, values = _row("Saha 2009", "Figures 1, 2")
+    assert f"within caps of {min(CAPS.values()):g} to {max(CAPS.values()):g} s" in verdict
+    own = [found[1] for data in SETS if (found := reached(cells, data, "pragam", 1e-3))]
+    peers = {}
+    for data in SETS:
+        for name in ("LIBLINEAR", "LIBLINEAR, older"):
+            if found := reached(cells, data, name, 1e-3):
+                peers[data] = min(found[1], peers.get(data, np.inf))
+    shown = f"ours {min(own):.2g} to {max(own):.2g} s on {len(own)} of {len(SETS)} sets"
+    assert f"{shown} where LIBLINEAR takes {min(peers.values()):.2g} to {max(peers.values()):.2g}" in values
+
+
+def test_test_measures_of_zhang_2012():
+    from reproductions.zhang2012 import paper
+    from reproductions.zhang2012.table2 import best_lambda, rows_of
+
+    found, best = rows_of(_cells("zhang2012", "runs")), {}
+    for data in ("web8", "a9a"):
+        for measure in ("prbep", "roc_auc"):
+            row = found[best_lambda(found, data, measure)]
+            best[data, measure] = float(row["smoothing"]["curve"]["test"].split()[-1])
+    _, values = _row("Zhang 2012", "Figures 2, 7")
+    printed = {measure: max(paper.TEST["web8"][measure]) for measure in ("prbep", "roc_auc")}
+    web8 = f"best test PRBEP {printed['prbep']:.2f}, ours {best['web8', 'prbep']:.2f}"
+    assert f"{web8}; ROC area {printed['roc_auc']:.2f}, ours {best['web8', 'roc_auc']:.2f}" in values
+    assert f"ours {best['a9a', 'prbep']:.1f} and {best['a9a', 'roc_auc']:.1f}" in values
+
+
+def test_subproblems_of_wang_2021():
+    verdict, values = _row("Wang 2021", "Tables 8, 9")
+    cells = _cells("wang2021", "subproblem")
+    factors = {
+        (cell["table"], cell["value"]): cell["seconds"]["clarabel"] / cell["seconds"]["walrus"] for cell in cells
+    }
+    least, most = min(factors.values()), max(factors.values())
+    assert f"factors of {least:.0f} to {round(most, -2):,.0f}" in verdict
+    assert f"ours {factors['8', 8]:.0f} times" in values
+
+
+def test_the_choice_of_c_of_wang_2021():
+    from reproductions.wang2021 import paper
+    from reproductions.wang2021.tables import best_exponents, differences, found_at
+
+    cells, costs = _cells("wang2021", "runs"), []
+    for data in paper.SETS:
+        means = {
+            decay: {
+                exponent: statistics.mean(one["accuracy"] for one in here)
+                for exponent in paper.EXPONENTS
+                if (here := found_at(cells, data, exponent, decay))
+            }
+            for decay in paper.DECAYS
+        }
+        _, (second, cost), (third, _) = best_exponents(means)
+        costs += [cost] if second != third else []
+    _, values = _row("Wang 2021", "Sec. 5, A.6.3")
+    words = {2: "two", 3: "three", 4: "four"}
+    changed = f"another C on {words[len(costs)]} of six sets, which costs {max(costs):.2f} points at most"
+    assert changed in values
+    verdict, _ = _row("Wang 2021", "Tables 4")
+    own = [data for data in paper.SETS if data != "news20"]
+    means = [statistics.mean(differences(cells, data, decay).values()) for data in own for decay in paper.DECAYS]
+    assert f"mean differences of at most {max(map(abs, means)):.2f} points" in verdict
 
 
 def test_races_and_accuracies_of_wang_2021():

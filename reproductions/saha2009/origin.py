@@ -6,7 +6,7 @@ from benchmarks.ledger import Cell
 from reproductions.provenance import Study
 from reproductions.saha2009.runs import KEY, PEERS, REFERENCES, RESULTS
 from reproductions.zhang2012.origin import PARTS as MEASURED
-from reproductions.zhang2012.origin import files_of
+from reproductions.zhang2012.origin import files_of, split_of
 
 _PRAGAM = ("pragam", "excessive_gap", "averaging", "dual_sets")
 _DUAL = "src/fenchel/solvers/dual_coordinate"
@@ -17,6 +17,7 @@ DUAL_COORDINATE = [
 ]
 HINGE = ["src/fenchel/losses/compiled_margin.py"]
 PARTS = {
+    "split": MEASURED["split"],
     "runs": ["reproductions/saha2009/runs.py::Watched,SOLVERS,problem_of,run,_run_peer,run_reference"],
     "hinge": HINGE,
     "pragam": [
@@ -30,11 +31,11 @@ PARTS = {
 
 
 def _uses(cell: Cell) -> tuple[str, ...]:
-    name = cell["solver"]
+    name, common = cell["solver"], ("runs", *split_of(cell["data"]))
     if name in (*PEERS, *REFERENCES.values()):
         # of a reference the bound is kept, which is certified
-        return ("runs",)
-    return "runs", "hinge", next(part for part in PARTS if part in name)
+        return common
+    return *common, "hinge", next(part for part in PARTS if part in name)
 
 
 def _command(cell: Cell) -> str:

@@ -60,7 +60,7 @@ TABLES = Study(
     lambda cell: ("runs", "solver"),
     lambda cell: files_of(cell["data"]),
     _run_command,
-    older=70,
+    older=69,
 )
 TRACES = Study(
     RESULTS / "traces.json",

@@ -39,6 +39,7 @@ from reproductions.zhang2012.runs import (
     NEAR,
     RACERS,
     RESULTS,
+    STUDY_CAP,
     Row,
     curve_of,
     described,
@@ -75,7 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--sets", nargs="+", default=list(_STUDIED), help="of the studies; see benchmarks/binary.py")
-    parser.add_argument("--cap", type=float, default=15.0, help="processor seconds for a solver of the studies")
+    parser.add_argument("--cap", type=float, default=STUDY_CAP, help="processor seconds for a solver of the studies")
     parser.add_argument("--again", action="store_true", help="make the runs of the studies again")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
     parser.add_argument("--quick", action="store_true", help="made-up data")

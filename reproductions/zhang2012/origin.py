@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.binary import HELD_OUT
 from benchmarks.ledger import Cell
 from reproductions.provenance import Study
 from reproductions.zhang2012.runs import KEY, RESULTS
@@ -12,6 +13,7 @@ _SMOOTHED.append("src/fenchel/risks/smoothing.py")
 _WOLFE = "_CURVATURE_CONDITION,_SUFFICIENT_DECREASE,_EXTRAPOLATION,_SECANT_MARGIN,_SECANT_STEPS"
 _BUNDLE = ("solver", "model", "inner_problem", "loop", "oracle", "planes", "line_search")
 PARTS = {
+    "split": ["benchmarks/binary.py::load_binary,HELD_OUT"],
     "runs": ["reproductions/zhang2012/runs.py::Watched,solver_of,problem_of,tested,run,described,run_row"],
     "adult": ["reproductions/zhang2012/adult.py::trained", "reproductions/zhang2012/runs.py::problem_of,break_even"],
     "prbep": [f"src/fenchel/risks/measures/{name}.py" for name in ("break_even", "counted")],
@@ -57,10 +59,15 @@ def files_of(data: str) -> tuple[str, ...]:
     return f"{data}.svm.xz", f"{data}.t.svm.xz"
 
 
+def split_of(data: str) -> tuple[str, ...]:
+    """The part that divides the set into a training and a test part; none where they are two files."""
+    return ("split",) if data in HELD_OUT else ()
+
+
 def _uses(cell: Cell) -> tuple[str, ...]:
     name = cell["solver"]
     method = "bundle" if name in ("level", "plain") else "agm" if name == "agm" else "smoothing"
-    return "runs", cell["measure"], method
+    return "runs", cell["measure"], method, *split_of(cell["data"])
 
 
 def _table2(cell: Cell) -> str:
@@ -97,7 +104,7 @@ FIRST_MATRIX = Study(
     RESULTS / "first_matrix.json",
     ("data", "measure", "mu", "matrix"),
     PARTS,
-    lambda cell: ("first matrix", "runs", cell["measure"], "smoothing"),
+    lambda cell: ("first matrix", "runs", cell["measure"], "smoothing", *split_of(cell["data"])),
     lambda cell: files_of(cell["data"]),
     lambda cell: f"{_SCRIPT}/first_matrix.py --data {cell['data']} --again",
 )

@@ -46,7 +46,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), help="see benchmarks/binary.py")
     parser.add_argument("--measures", nargs="+", default=list(MEASURES))
     parser.add_argument("--lambdas", nargs="+", type=float, default=list(paper.LAMBDAS), help="as in the paper")
-    parser.add_argument("--cap", type=float, default=20.0, help="processor seconds for a solver")
+    parser.add_argument(
+        "--cap", type=float, help="processor seconds for a solver, instead of those of the set (runs.py)"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for runs.json and table2.md")
     parser.add_argument("--again", action="store_true", help="run again what was asked for, if it is there already")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
