@@ -91,8 +91,6 @@ def test_the_smaller_studies_of_zhang_2012():
     assert f"bundle ÷ smoothing {known[0][0]:.2g} to {known[-1][0]:.2g}" in values
     faster = sum(value > 1.0 and sign != "<" for value, sign in known)
     assert f"faster than the bundle in {faster} of {len(found)} cells" in verdict
-    missing = 2 * 3 * 3 * 3 - len(found)
-    assert ("more were not run" in verdict) == (missing > 0)
 
 
 def test_tables_of_zhang_2002():
