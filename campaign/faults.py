@@ -160,6 +160,10 @@ def _twice_as_far(original):
     return mixture_form
 
 
+def _as_given(original):
+    return lambda self, values: np.asarray(values)
+
+
 def _not_moved(original):
     return lambda self, lam: original(self, self.problem.lam)
 
@@ -217,6 +221,8 @@ FAULTS = (
     Fault("flows of hinges of pairs not made feasible", "fenchel.projections.flows:Sides.net_flows", _doubled_flow),
     Fault("theta outside the permutahedra", f"{RANKING}.ndcg:NDCG.project", _unprojected),
     Fault("objective of an NDCG with 11 digits", f"{RANKING}.ndcg:NDCG.value", _with_digits(11)),
+    Fault("scores of features of pairs off by 1e-9", f"{CHAINS}.edges:EdgeFeatures.of_labels", times(1.0 + 1e-9)),
+    Fault("counts of tokens lost", "fenchel.kernels.chain_gram:ChainGram._multiplied", _as_given, part="kernels"),
     Fault("weights of labellings add up to 1.1", f"{CHAINS}.labellings:normalized", times(1.1)),
     Fault("worst labelling off by 1e-9", f"{CHAINS}.hinge:ChainHinge._value", times(1.0 - 1e-9)),
     Fault("log Z off by 1e-9", f"{CHAINS}.logistic:log_partitions", times(1.0 - 1e-9)),

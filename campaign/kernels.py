@@ -1,7 +1,7 @@
 """Random problems with a Gram matrix for design, judged in exact arithmetic on the stored matrix.
 
 A matrix of products is exact, so it is positive semi-definite and often singular; those of "rbf" and "float32" are
-rounded, which ``GramDesign.definite`` checks.
+rounded, which ``GramDesign.definite`` checks.  Some are those of tokens of labelled sequences.
 """
 
 from decimal import Decimal
@@ -9,11 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from campaign import structured
 from campaign.cases import (
     EXPONENTS_OF_C,
     WEIGHTS,
     Case,
     drawn,
+    exact_lam,
     exact_numbers,
     one_of,
     risk_of,
@@ -35,6 +37,8 @@ RISKS = {
     **dict.fromkeys(("accuracy", "roc_auc", "f1"), 1),
 }
 GRAMS = ("products", "products", "rbf", "float32", "cached")
+#: share of the cases that are labelled sequences, drawn with numbers of their own
+CHAINS = 0.06
 #: share of the cases of a piecewise quadratic loss that steps on pairs of dual variables solve
 PAIRS = 0.1
 #: factors of a matrix of products, powers of two
@@ -65,6 +69,8 @@ def gram_rows(gram):
 
 def random_kernel_case(seed, index):
     """The case of this seed and number."""
+    if np.random.default_rng([seed, index, 8]).random() < CHAINS:
+        return _chain_case(np.random.default_rng([seed, index, 9]))
     rng = np.random.default_rng([seed, index, 7])
     kind, name, weighting = drawn(rng, RISKS), one_of(rng, GRAMS), one_of(rng, WEIGHTS)
     n, scale = int(rng.integers(1 if kind in ("mean", "outputs") else 4, 9)), one_of(rng, SCALES)
@@ -93,6 +99,27 @@ def random_kernel_case(seed, index):
     numbers = exact_numbers(given, n, C)
     solver = "dual_coordinate" if paired else None
     return Case(problem, kind, gram_rows(gram), labels, *numbers, strata, rng, C, given, **more, solver=solver)
+
+
+def _chain_case(rng):
+    """Labelled sequences with a kernel of tokens."""
+    kind, name, weighting = one_of(rng, list(structured.CHAINS)), one_of(rng, GRAMS), one_of(rng, WEIGHTS)
+    scale, exponent = one_of(rng, SCALES), one_of(rng, EXPONENTS_OF_C)
+    C = 10.0**exponent * (1.0 + rng.random())
+    gram = gram_of(rng, name, int(rng.integers(4, 9)), scale)
+    design, risk, rows, labels, count = structured.chain_kernel(rng, gram, gram_rows(gram), kind, weighting)
+    problem = Problem(design, risk, 1.0 / (C * float(labels.total())), GramNorm(design))
+    strata = {
+        "risk": kind,
+        "loss": "none",
+        "gram": name,
+        "scale": f"{scale:.3g}" if name in ("products", "cached") else "1",
+        "weights": weighting,
+        "regularizer": "gram_norm",
+        "C": f"1e{exponent}",
+        "intercept": "False",
+    }
+    return Case(problem, kind, rows, labels, [], exact_lam(labels, C), strata, rng, C, parameter=count)
 
 
 run_kernel_case = partial(run_case, make=random_kernel_case)

@@ -1,8 +1,8 @@
 """Random rankings and labelled sequences; ``structured_exact.py`` has their P and D.
 
 A ranking has for each row its grade, its query and the weight of that; a chain the labels of its tokens, the lengths of
-its sequences and their weights.  ``Case.labels`` is one of the two, ``Case.parameter`` the gain and k of an NDCG or the
-number of labels of a chain.
+its sequences and their weights, and in some cases features of pairs of tokens.  ``Case.labels`` is one of the two,
+``Case.parameter`` the gain and k of an NDCG or the number of labels of a chain.
 """
 
 from decimal import Decimal
@@ -11,12 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.designs import ChainDesign
+from fenchel.kernels import ChainGram
 from fenchel.risks import NDCG, RANKINGS, ChainHinge, ChainLogistic
 
 CHAINS = {"chain_hinge": ChainHinge, "chain_logistic": ChainLogistic}
 KINDS = (*RANKINGS, *CHAINS)
 WEIGHTS = {"none": [1.0], "ones": [1.0], "zeros": [0.0, 1e-3, 0.3, 1.0, 2.0], "wide": [1e-9, 0.1, 1.0, 7.0, 1e6]}
 ZERO, ONE = Decimal(0), Decimal(1)
+#: whether there are weights of pairs of labels, and of first and last labels
+TAILS = ((True, True), (True, False), (False, False))
+#: share of the chains with weights of pairs that have features of pairs too, and the scales of these
+EDGES, EDGE_SCALES = 0.4, (1.0, 1.0, 1e-3, 1e4, 1e-150)
 
 
 class Ranking(NamedTuple):
@@ -42,11 +47,20 @@ class Ranking(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Labels of all tokens, lengths and weights of the sequences."""
+    """Labels of all tokens, lengths and weights of the sequences, and for each token the features of its pair."""
 
     labels: list
     lengths: list
     weights: list
+    edges: list | None = None
+
+    def features(self, token):
+        """The factors of the matrices of scores of the pair that ends with the token: 1, and its features."""
+        return [ONE] if self.edges is None else [ONE, *self.edges[token]]
+
+    def matrices(self):
+        """The matrices of scores of pairs of labels."""
+        return len(self.features(0))
 
     def total(self):
         """The sum of the weights."""
@@ -97,38 +111,75 @@ def chains(rng, n, weighting):
     return labels, lengths, None if weighting == "none" else weights, count
 
 
-def chain_risk(kind, labels, lengths, weights, count):
+def edge_features(rng, n):
+    """Features of the pairs of n tokens, of which some are zero; None in most cases."""
+    if not rng.random() < EDGES:
+        return None
+    found = rng.choice(EDGE_SCALES) * rng.normal(size=(n, int(rng.integers(1, 3))))
+    return np.where(rng.random(found.shape) < 0.3, 0.0, found)
+
+
+def chain_risk(kind, labels, lengths, weights, count, edges=None):
     """A risk of this kind and its labels."""
     given = np.ones(len(lengths)) if weights is None else weights
-    exact = Chains(labels.tolist(), lengths.tolist(), [Decimal(one) for one in given.tolist()])
-    return CHAINS[kind](labels, lengths, count, weights), exact
+    features = None if edges is None else [[Decimal(entry) for entry in row] for row in edges.tolist()]
+    exact = Chains(labels.tolist(), lengths.tolist(), [Decimal(one) for one in given.tolist()], features)
+    return CHAINS[kind](labels, lengths, count, weights, edges), exact
 
 
-def chain_design(rng, X, rows, count):
-    """The design of chains, and the exact entries of its matrix."""
-    pairs, ends = ((True, True), (True, False), (False, False))[int(rng.integers(3))]
-    return ChainDesign(X, count, transitions=pairs, ends=ends), chain_rows(rows, count, pairs, ends)
-
-
-def chain_rows(rows, m, pairs, ends):
+def chain_rows(rows, m, pairs, ends, matrices=1):
     """The rows (token, label), pairs, first and last labels of the block-diagonal matrix of X and the identity."""
-    kept = [*range(m * m if pairs else 0), *range(m * m, m * m + 2 * m if ends else m * m)]
+    size = matrices * m * m
+    kept = [*range(size if pairs else 0), *range(size, size + 2 * m if ends else size)]
     tokens = [
         [x if j == own else ZERO for x in row for j in range(m)] + [ZERO] * len(kept)
         for row in rows
         for own in range(m)
     ]
     features = len(rows[0]) * m
-    tail = [[ZERO] * features + [ONE if place == at else ZERO for place in kept] for at in range(m * m + 2 * m)]
+    tail = [[ZERO] * features + [ONE if place == at else ZERO for place in kept] for at in range(size + 2 * m)]
     return tokens + tail
+
+
+def chain_gram_rows(gram, m, counts, pairs, ends):
+    """The Gram matrix of all scores: that of the tokens times their counts for each label, and of the weights."""
+    n, tail = len(gram), [ONE if pairs else ZERO] * (m * m) + [ONE if ends else ZERO] * (2 * m)
+    size = n * m + len(tail)
+    found = [[ZERO] * size for _ in range(size)]
+    for t in range(n):
+        for u in range(n):
+            for label in range(m):
+                found[t * m + label][u * m + label] = counts[t] * gram[t][u] * counts[u]
+    for k, one in enumerate(tail):
+        found[n * m + k][n * m + k] = one
+    return found
+
+
+def pair_counts(lengths):
+    """The pairs of neighbours that each token belongs to: 2, and 1 less at each end of its sequence."""
+    return [(t > 0) + (t < length - 1) for length in lengths for t in range(length)]
+
+
+def chain_kernel(rng, gram, rows, kind, weighting):
+    """The design of a kernel of tokens, a risk, the exact rows of the design, the labels, and their number."""
+    labels, lengths, weights, count = chains(rng, len(rows), weighting)
+    pairs, ends = TAILS[int(rng.integers(len(TAILS)))]
+    counts = pair_counts(lengths.tolist()) if rng.random() < 0.5 else None
+    design = ChainGram(gram, count, transitions=pairs, ends=ends, counts=counts)
+    exact = chain_gram_rows(rows, count, counts or [1] * len(rows), pairs, ends)
+    risk, own = chain_risk(kind, labels, lengths, weights, count)
+    return design, risk, exact, own, count
 
 
 def structured_data(rng, kind, X, rows, weighting):
     """Design, risk, exact rows of the design, labels, and further numbers of a case."""
     if kind in CHAINS:
         *parts, count = chains(rng, len(rows), weighting)
-        design, exact = chain_design(rng, X, rows, count)
-        risk, labels = chain_risk(kind, *parts, count)
-        return design, risk, exact, labels, {"parameter": count}
+        pairs, ends = TAILS[int(rng.integers(len(TAILS)))]
+        edges = edge_features(rng, len(rows)) if pairs else None
+        risk, labels = chain_risk(kind, *parts, count, edges)
+        own = labels.matrices()
+        design = ChainDesign(X, count, transitions=pairs, ends=ends, edge_features=own - 1)
+        return design, risk, chain_rows(rows, count, pairs, ends, own), labels, {"parameter": count}
     risk, labels, parameter = ranking_risk(rng, kind, *ranking(rng, len(rows), weighting))
     return X, risk, rows, labels, {"parameter": parameter}

@@ -64,19 +64,24 @@ def _ndcg_loss(case, scores, own):
     return top - sum(a * one for a, one in zip(ideal, z, strict=True))
 
 
-def _chain_parts(case, scores):
-    m, n = case.parameter, len(case.labels.labels)
-    tail = scores[n * m :]
-    return [scores[t * m : (t + 1) * m] for t in range(n)], tail[: m * m], tail[m * m : m * m + m], tail[m * m + m :]
-
-
 def _labellings(case, scores, begin, own):
-    """Every labelling of a sequence with its score."""
-    nodes, pairs, first, last = _chain_parts(case, scores)
-    m = case.parameter
-    for y in itertools.product(range(m), repeat=len(own)):
-        total = first[y[0]] + last[y[-1]] + sum(nodes[begin + t][label] for t, label in enumerate(y))
-        yield y, total + sum(pairs[i * m + j] for i, j in itertools.pairwise(y))
+    """Every labelling of a sequence with its score: the sum of the scores of its features."""
+    for y in itertools.product(range(case.parameter), repeat=len(own)):
+        yield y, sum(amount * scores[place] for place, amount in _features(case, begin, y))
+
+
+def _features(case, begin, y):
+    """The places of the features of a labelling among all scores, with their amounts."""
+    m, chains = case.parameter, case.labels
+    tail = len(chains.labels) * m
+    for t, label in enumerate(y):
+        yield (begin + t) * m + label, ONE
+    for t, (i, j) in enumerate(itertools.pairwise(y), start=1):
+        for k, amount in enumerate(chains.features(begin + t)):
+            yield tail + (k * m + i) * m + j, amount
+    ends = tail + chains.matrices() * m * m
+    yield ends + y[0], ONE
+    yield ends + m + y[-1], ONE
 
 
 def _wrong(y, own):
@@ -111,8 +116,13 @@ def dual(case, witness, whole=None, enough=INFINITE):
             return -INFINITE, True
         columns = zip(*case.rows, strict=True)
         v = [sum(x * t for x, t in zip(column, theta, strict=True)) / case.lam for column in columns]
+        kernel = case.problem.design.kernel() is not None
+        # X^T theta has the coefficients theta, and the norm is that of the Gram matrix
+        square = sum(x * t for x, t in zip(v, theta, strict=True)) / case.lam if kernel else None
 
         def value(t):
+            if square is not None:
+                return -case.lam * t * t * square / 2 - t * conjugate
             penalty = exact_regularizers.conjugate(case.problem.regularizer, [[t * entry for entry in v]])
             return -INFINITE if penalty == INFINITE else -case.lam * penalty - t * conjugate
 
@@ -232,10 +242,10 @@ def _of_gibbs(case, scores):
 
 
 def _of_labellings(case, stored):
-    count, m = int(stored[0]), case.parameter
+    count = int(stored[0])
     owners, weights = stored[1 : 1 + count].astype(int).tolist(), [Decimal(p) for p in stored[1 + count :].tolist()]
     labels = [int(y) for y in weights[count:]]
-    theta, conjugate, begin_label = [ZERO] * ((len(case.labels.labels) + m + 2) * m), ZERO, 0
+    theta, conjugate, begin_label = [ZERO] * len(case.rows), ZERO, 0
     listed = {}
     for owner, weight in zip(owners, weights[:count], strict=True):
         length = case.labels.lengths[owner]
@@ -255,7 +265,7 @@ def _of_labellings(case, stored):
 def _of_markov_chains(case, weights):
     """The means over all labellings y of P(y_1) P(y_2 | y_1) ...; a label of the data where all weights are zero."""
     rows = [[[Decimal(entry) for entry in row] for row in token] for token in weights.tolist()]
-    m, theta, conjugate = case.parameter, [ZERO] * ((len(rows) + case.parameter + 2) * case.parameter), ZERO
+    m, theta, conjugate = case.parameter, [ZERO] * len(case.rows), ZERO
 
     def probability(row, label, gold):
         return row[label] / sum(row) if any(row) else ZERO + (label == gold)
@@ -273,11 +283,5 @@ def _of_markov_chains(case, weights):
 
 def _add(case, theta, begin, y, amount):
     """Add the features of a labelling."""
-    m = case.parameter
-    tail = len(case.labels.labels) * m
-    for t, label in enumerate(y):
-        theta[(begin + t) * m + label] += amount
-    for i, j in itertools.pairwise(y):
-        theta[tail + i * m + j] += amount
-    theta[tail + m * m + y[0]] += amount
-    theta[tail + m * m + m + y[-1]] += amount
+    for place, factor in _features(case, begin, y):
+        theta[place] += amount * factor

@@ -7,12 +7,16 @@ from campaign import structured
 from campaign.cases import one_of
 from campaign.estimators import Fit, in_one_table, of_measure
 from campaign.fits import LABELS, PENALTIES
+from campaign.kernels import gram_rows
 from fenchel.designs import ChainDesign
+from fenchel.kernels import GramNorm
 from fenchel.regularizers import L2
 from fenchel.risks import RANKINGS, MultilabelHinge
 
 #: transitions=: whether there are weights of pairs of labels, and of first and last labels
 TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, False)}
+#: share of the sequence classifiers with a kernel
+KERNEL_SHARE = 0.3
 #: measures of several labels
 MEASURES = ("f1", "fbeta", "prbep")
 
@@ -30,20 +34,61 @@ def linear_ranker(draw):
 
 
 def sequence_classifier(draw):
-    """SequenceClassifier: both losses, with and without weights of pairs and ends."""
+    """SequenceClassifier: both losses, with and without weights of pairs and ends, features of pairs, and kernels."""
     loss, transitions = one_of(draw.rng, ("hinge", "logistic")), one_of(draw.rng, list(TRANSITIONS))
     labels, lengths, weights, count = structured.chains(draw.rng, draw.n, draw.weighting)
     draw.note(loss=f"chain_{loss}", weights=draw.weighting, intercept=False, labels=draw.labels, classes=count)
     pairs, ends = TRANSITIONS[transitions]
-    design = ChainDesign(draw.X, count, transitions=pairs, ends=ends)
-    risk, exact = structured.chain_risk(f"chain_{loss}", labels, lengths, weights, count)
-    rows = structured.chain_rows(draw.rows, count, pairs, ends)
+    y = np.array(LABELS[draw.labels])[labels]
+    if draw.rng.random() < KERNEL_SHARE:
+        return _sequence_kernel(draw, loss, transitions, y, (labels, lengths, weights, count))
+    columns = None
+    if pairs and draw.rng.random() < structured.EDGES:
+        columns = draw.rng.choice(draw.d, size=min(draw.d, int(draw.rng.integers(1, 3))), replace=False).tolist()
+    draw.note(edges=0 if columns is None else len(columns))
+    # entries that are stored in parts are rounded to one number
+    edges = None if columns is None else np.array([[float(row[k]) for k in columns] for row in draw.rows])
+    risk, exact = structured.chain_risk(f"chain_{loss}", labels, lengths, weights, count, edges)
+    own = exact.matrices()
+    design = ChainDesign(draw.X, count, transitions=pairs, ends=ends, edge_features=own - 1)
+    rows = structured.chain_rows(draw.rows, count, pairs, ends, own)
     case = draw.structured_case(f"chain_{loss}", risk, exact, L2(), count, design, rows)
     return Fit(
-        draw, fenchel.SequenceClassifier(loss, transitions=transitions, **draw.common()),
-        np.array(LABELS[draw.labels])[labels], weights, lambda _: [case],
-        weights=lambda m: design.joined(m.coef_.T, m.transitions_, m.start_, m.end_), intercept=lambda _: 0.0,
-        more={"lengths": lengths}, predict_more={"lengths": [4, 2]},
+        draw, fenchel.SequenceClassifier(loss, transitions=transitions, edge_features=columns, **draw.common()),
+        y, weights, lambda _: [case],
+        weights=lambda m: design.joined(m.coef_.T, [m.transitions_, *m.edge_transitions_], m.start_, m.end_),
+        intercept=lambda _: 0.0, more={"lengths": lengths}, predict_more={"lengths": [4, 2]},
+    )  # fmt: skip
+
+
+def _sequence_kernel(draw, loss, transitions, y, chain):
+    """The same with a kernel of tokens, in the stored Gram matrix of all tokens."""
+    labels, lengths, weights, count = chain
+    kernel, counting = one_of(draw.rng, ("linear", "rbf", "precomputed")), one_of(draw.rng, ("tokens", "pairs"))
+    draw.note(kernel=f"{kernel}, {counting}", regularizer="gram_norm")
+    more = {"kernel": kernel, "counting": counting, "transitions": transitions}
+    risk, exact = structured.chain_risk(f"chain_{loss}", labels, lengths, weights, count)
+    counts, X = structured.pair_counts(lengths.tolist()) if counting == "pairs" else [1] * draw.n, None
+    if kernel == "precomputed":
+        dense = np.array([[float(entry) for entry in row] for row in draw.rows])
+        X = dense @ dense.T
+
+    def cases(model):
+        gram = model.encode(draw.X if X is None else X, y, weights, lengths=lengths).design
+        rows = structured.chain_gram_rows(gram_rows(gram.tokens), count, counts, *TRANSITIONS[transitions])
+        return [draw.structured_case(f"chain_{loss}", risk, exact, GramNorm(gram), count, gram, rows)]
+
+    def coefficients(model):
+        # the model has those times the counts; of a token with none they are zero
+        alpha = np.zeros((draw.n, count))
+        alpha[model.support_] = model.dual_coef_.T
+        parts = alpha / np.maximum(counts, 1)[:, None], model.transitions_, model.start_, model.end_
+        return np.concatenate([np.ravel(part) for part in parts])
+
+    return Fit(
+        draw, fenchel.SequenceClassifier(loss, **more, **draw.common()), y, weights, cases, X=X,
+        weights=coefficients, intercept=lambda _: 0.0,
+        more={"lengths": lengths}, predict_more={"lengths": [4, 2] if X is None else lengths},
     )  # fmt: skip
 
 

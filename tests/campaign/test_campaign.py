@@ -181,7 +181,7 @@ def test_a_case_is_determined_by_its_seed_and_number():
     "name",
     [
         *("ridge halved", "objective with 14 digits", "upper bound rounded down", "theta outside the domain"),
-        *("norm of a Gram matrix halved", "C twice as large", "always converged"),
+        *("norm of a Gram matrix halved", "C twice as large", "always converged", "counts of tokens lost"),
     ],
 )
 def test_a_seeded_fault_is_caught(name):
@@ -194,6 +194,7 @@ def test_a_seeded_fault_is_caught(name):
     "name, kind",
     [
         ("log Z off by 1e-9", "chain_logistic"),
+        ("scores of features of pairs off by 1e-9", "chain_logistic"),
         ("distances of labellings twice", "chain_hinge"),
         ("theta outside the permutahedra", "ndcg"),
         ("flows of hinges of pairs not made feasible", "pairwise_hinge"),
