@@ -339,10 +339,21 @@ def test_sequences_table() -> None:
 
 
 @pytest.mark.thorough
-def test_rule_of_sequences() -> None:
-    said = run_module("benchmarks.sequence_rules", "--limit", "0.2")
-    assert said.count("| log-loss | ") == 9
+def test_rule_of_sequences(tmp_path: Path) -> None:
+    options = ["--data", "made", "--cap", "0.1", "--rounds", "1", "--output", str(tmp_path)]
+    said = run_module("benchmarks.sequence_rules", *options)
+    assert said.count("| log-loss | made, ") == 21
     assert "`frank_wolfe` |" in said
+    assert "log-loss, open: regret " in said
+
+
+@pytest.mark.thorough
+def test_mixed_witnesses_are_never_behind_single_ones() -> None:
+    said = run_module("benchmarks.mixed_witnesses", "--data", "made", "--C", "1")
+    cells = [cell.split(" / ") for line in said.splitlines() if "/" in line for cell in line.split(" | ")[2:]]
+    passes = [[int(one.strip(" |")) for one in cell] for cell in cells]
+    assert len(passes) == 8
+    assert all(own == sorted(own, reverse=True) for own in passes)
 
 
 @pytest.mark.thorough

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from catalog import Case
 from fenchel import FenchelError, Problem, Solution, Status, solve, solvers
+from fenchel.designs import ChainDesign
 from fenchel.regularizers import ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm
-from fenchel.risks import F1, BreakEven, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
+from fenchel.risks import F1, BreakEven, ChainLogistic, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
 from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
 from fenchel.solvers.choose import TABLE, Candidate, choose, processors
@@ -29,15 +31,15 @@ ROWS = {
     "lasso, piecewise linear loss": {"lasso": True, "smooth": False, "examples": 500, "features": 600},
     "lasso": {"lasso": True},
     "NDCG of queries": {"subgradient_only": True, "smoothable": True, "ndcg": True},
-    "labelled sequences, log-loss, many weights and moderate curvature": {
+    "labelled sequences, log-loss, sparse tokens or small curvature": {
         "subgradient_only": True,
         "chains": True,
         "smooth": True,
         "features": 1000,
     },
     "labelled sequences, log-loss": {"subgradient_only": True, "chains": True, "smooth": True},
-    "labelled sequences, max-margin, few weights": {"subgradient_only": True, "chains": True},
-    "labelled sequences, max-margin": {"subgradient_only": True, "chains": True, "features": 1000},
+    "labelled sequences, max-margin, few weights, unless that is easy": {"subgradient_only": True, "chains": True},
+    "labelled sequences, max-margin": {"subgradient_only": True, "chains": True, "features": 5000},
     "multilabel hinge, many features or small curvature": {"subgradient_only": True, "multilabel": True},
     "performance measure with a smoothing": {"subgradient_only": True, "smoothable": True},
     "losses of pairs in queries": {"subgradient_only": True, "ranking": True},
@@ -90,6 +92,30 @@ def test_facts_are_those_of_the_problem():
     X, _, _ = case.data()
     assert (facts.examples, facts.features, facts.smooth, facts.tol) == (50, 7, True, 1e-5)
     assert facts.curvature == pytest.approx(np.mean(np.sum(X**2, axis=1)) / (0.01 * 50), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dense", "C", "length", "expected"),
+    [
+        (False, 1.0, 10, "exponentiated_gradient"),
+        (False, 500.0, 10, "exponentiated_gradient"),
+        (False, 5000.0, 10, "smoothing"),
+        # weights of pairs of labels for each sequence, which are as many as tokens
+        (False, 1.0, 1, "smoothing"),
+        (True, 1.0, 10, "exponentiated_gradient"),
+        (True, 100.0, 10, "smoothing"),
+    ],
+)
+def test_steps_of_single_sequences_need_sparse_tokens_or_a_small_curvature(dense, C, length, expected):
+    rng, n, m = np.random.default_rng(0), 400, 10
+    columns = rng.integers(200, size=(n, 4))
+    X = sp.csr_array((np.full(4 * n, 0.5), columns.ravel(), np.arange(0, 4 * n + 1, 4)), shape=(n, 200))
+    X.sum_duplicates()
+    if dense:
+        X = X @ rng.standard_normal((200, 50)) / np.sqrt(50)
+    lengths = np.full(n // length, length)
+    risk = ChainLogistic(rng.integers(m, size=n), lengths, m)
+    assert choose(Problem(ChainDesign(X, m), risk, 1.0 / (C * len(lengths))), "auto")[0].solver.name == expected
 
 
 def test_a_named_solver_and_an_object_are_alone():

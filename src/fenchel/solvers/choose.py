@@ -24,10 +24,11 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   coordinate descent on the dual where rows share few features or the curvature is small, and the truncated Newton
   method elsewhere.
 - Labelled sequences: with the log-loss ``exponentiated_gradient``, whose epochs cost less than a step of L-BFGS and of
-  which tens are enough on text (benchmarks/sequences.py); where there are few weights or the curvature is large, and
-  for sequences with fewer tokens than a quarter of the labels, whose pairs would need the most memory, L-BFGS
-  (``smoothing``, at mu = 0).  With the max-margin risk ``frank_wolfe``; where there are few weights, ``bundle`` needs
-  tens of passes, and ``frank_wolfe`` thousands.
+  which tens are enough on text (benchmarks/sequences.py); where tokens share their features and the curvature is not
+  small, where it is very large, and where pairs of labels would need most of the memory, as in short sequences of many
+  labels, L-BFGS (``smoothing``, at mu = 0).  With the max-margin risk ``frank_wolfe``; with few weights, unless the
+  curvature is small and the tolerance is not, ``bundle`` needs tens of passes, and ``frank_wolfe`` thousands
+  (benchmarks/sequence_rules.py).
 - Performance measures that can be smoothed, and losses of pairs in queries: ``smoothing``, in which a smooth loss needs
   no smoothing (``benchmarks/ranking.py``).  With many features and weak regularization the smoothed NDCG converges
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
@@ -55,7 +56,7 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Solver
-from fenchel.solvers.facts import FEW_CHAIN_WEIGHTS, Facts, facts_of
+from fenchel.solvers.facts import Facts, facts_of
 from fenchel.solvers.interior_point_cost import patience, predicted_passes
 from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton_cost import newton_passes, newton_passes_of_lbfgs
@@ -111,17 +112,17 @@ TABLE = (
     Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle", "barrier")),
     Row("NDCG of queries", lambda facts: facts.ndcg, ("smoothing", "bundle"), 300.0),
     Row(
-        "labelled sequences, log-loss, many weights and moderate curvature",
-        lambda facts: facts.chains and facts.smooth and facts.many_chain_weights,
+        "labelled sequences, log-loss, sparse tokens or small curvature",
+        lambda facts: facts.chains and facts.smooth and facts.dual_chain_steps,
         ("exponentiated_gradient", "smoothing", "bundle"),
         100.0,
     ),
     Row("labelled sequences, log-loss", lambda facts: facts.chains and facts.smooth, ("smoothing", "bundle")),
     Row(
-        "labelled sequences, max-margin, few weights",
-        lambda facts: facts.chains and facts.features <= FEW_CHAIN_WEIGHTS,
+        "labelled sequences, max-margin, few weights, unless that is easy",
+        lambda facts: facts.chains and facts.chain_planes,
         ("bundle", "frank_wolfe", "bundle"),
-        200.0,
+        500.0,
     ),
     Row("labelled sequences, max-margin", lambda facts: facts.chains, ("frank_wolfe", "bundle"), 2000.0),
     Row(

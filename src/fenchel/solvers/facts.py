@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fenchel.designs.chains import ChainDesign
 from fenchel.problem import Problem
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.tiny_classes import are_tiny
@@ -22,11 +23,18 @@ _TINY_PROGRAM_ROWS, _TINY_PROGRAM_ENTRIES = 1 << 9, 1 << 16
 #: entries of X from which, and mean entries of a row above which, L-BFGS begins in place of Newton steps
 _MANY_ENTRIES, _LONG_ROW = 1 << 22, 64
 
-#: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings, and L-BFGS fewer
-#: than exponentiated gradient steps
-FEW_CHAIN_WEIGHTS = 256
-#: curvature, and numbers of pairs of labels over those of tokens and labels, up to which such steps are tried
-_MOST_CHAIN_CURVATURE, _MOST_CHAIN_PAIRS = 100.0, 4.0
+#: bounds of the rule of labelled sequences, measured by benchmarks/sequence_rules.py (docs/sequences.md).  Weights of
+#: chains up to which L-BFGS is at most hundredths of a second behind exponentiated gradient steps, or ahead
+_FEW_CHAIN_WEIGHTS = 256
+#: curvature up to which exponentiated gradient steps are tried, of tokens that share few features and of others
+_MOST_SPARSE_CURVATURE, _MOST_DENSE_CURVATURE = 1024.0, 5.0
+#: tokens share few features if on average a feature is stored for at most so many of them, or for this share of them
+_FEW_TOKENS, _FEW_OF_TOKENS = 16.0, 1.0 / 16.0
+#: numbers of pairs of labels over those of tokens and labels up to which they are tried: pairs cost memory and time
+_MOST_CHAIN_PAIRS = 8.0
+#: weights of chains up to which a bundle takes less time than Frank-Wolfe steps, and the curvature from which, and the
+#: tolerance below which, it does so
+_MOST_BUNDLE_WEIGHTS, _LEAST_BUNDLE_CURVATURE, _BUNDLE_TOLERANCE = 1024, 5.0, 1e-3
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ class Facts:
     chains: bool = False
     #: of such a risk, the weights of pairs of labels times the sequences, over the pairs of a token and a label
     chain_pairs: float = 0.0
+    #: whether the tokens of chains share few features
+    sparse_chains: bool = False
     #: whether the risk is the multilabel hinge
     multilabel: bool = False
     #: whether X is in files, and larger than a block of rows in memory
@@ -85,10 +95,16 @@ class Facts:
         return self.entries >= _MANY_ENTRIES and self.entries > _LONG_ROW * self.examples
 
     @property
-    def many_chain_weights(self) -> bool:
-        """Whether chains have many weights, no large curvature, and sequences that are not short for their labels."""
-        moderate = self.curvature <= _MOST_CHAIN_CURVATURE and self.chain_pairs <= _MOST_CHAIN_PAIRS
-        return self.features > FEW_CHAIN_WEIGHTS and moderate
+    def dual_chain_steps(self) -> bool:
+        """Whether steps of one sequence at a time on the dual of the log-loss of chains take less time than L-BFGS."""
+        most = _MOST_SPARSE_CURVATURE if self.sparse_chains else _MOST_DENSE_CURVATURE
+        return self.features > _FEW_CHAIN_WEIGHTS and self.curvature <= most and self.chain_pairs <= _MOST_CHAIN_PAIRS
+
+    @property
+    def chain_planes(self) -> bool:
+        """Whether cutting planes of the max-margin risk of chains take less time than Frank-Wolfe steps."""
+        hard = self.curvature >= _LEAST_BUNDLE_CURVATURE or self.tol < _BUNDLE_TOLERANCE
+        return hard and self.features <= _MOST_BUNDLE_WEIGHTS
 
     @property
     def tiny_program(self) -> bool:
@@ -111,6 +127,11 @@ def _chain_pairs(sequences: Sequences) -> float:
     return sequences.matrices * sequences.labels * len(sequences) / sequences.tokens
 
 
+def _share_few_features(design: ChainDesign) -> bool:
+    tokens, features = design.tokens.shape
+    return design.tokens.stored_entries <= features * max(_FEW_TOKENS, _FEW_OF_TOKENS * tokens)
+
+
 def facts_of(problem: Problem, tol: float) -> Facts:
     """Return the properties of a problem; costs less than one data pass."""
     examples, features = problem.design.shape
@@ -119,7 +140,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
     risk, regularizer, mean = problem.risk, problem.regularizer, problem.risk.separable()
     joint = risk.multiclass() is not None
     subgradient_only = mean is None and not joint
-    chains = risk.chains()
+    chains, tokens = risk.chains(), problem.design.chains()
     return Facts(
         examples=examples,
         features=features,
@@ -137,6 +158,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         free=regularizer.free_directions() is not None,
         chains=chains is not None,
         chain_pairs=0.0 if chains is None else _chain_pairs(chains.sequences),
+        sparse_chains=tokens is not None and _share_few_features(tokens),
         multilabel=risk.multilabel() is not None,
         entries=problem.design.stored_entries,
         outputs=1 if mean is None or mean.labels.ndim == 1 else mean.labels.shape[1],
