@@ -196,3 +196,16 @@ def test_amounts_of_very_different_size_give_net_flows_too():
         x[upper], x[~upper] = np.sum(flows, axis=1), np.sum(flows, axis=0)
         found = onto_net_flows(x, amounts, upper, np.zeros(n, dtype=np.int64), pairs)
         assert _excess(found, amounts, upper, pairs) <= 64 * UNIT
+
+
+def test_flows_of_many_groups_of_different_sizes_stay_as_they_are():
+    """Sums over all groups have a rounding that is not small beside those of a group a million times smaller."""
+    rng, count = np.random.default_rng(0), 3000
+    pairs = 10.0 ** rng.uniform(0.0, 6.0, count)
+    flows = rng.random((count, 3, 3))
+    flows = np.where(rng.random((count, 3, 3)) < 0.7, 1.0, flows) / pairs[:, None, None]
+    # three lower and three upper examples in each group, most pairs at their bounds
+    x = np.concatenate([flows.sum(axis=1), flows.sum(axis=2)], axis=1).ravel()
+    upper = np.tile([False] * 3 + [True] * 3, count)
+    found = onto_net_flows(x, np.ones(6 * count), upper, np.repeat(np.arange(count), 6), np.repeat(pairs, 6))
+    np.testing.assert_allclose(found, x, rtol=1e-9)

@@ -16,15 +16,18 @@ inequalities and the equality hold up to :math:`\epsilon` in a group, the maxima
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.group_sums import group_sums, order_in_groups
+from fenchel.numerics.group_sums import group_sums, order_in_groups, separate_group_sums
 from fenchel.numerics.limits import EPS
 
+#: running sums of values within groups of these sizes
+SumsInGroups = Callable[[Array, Array], Array]
 #: relative violation of the inequalities and of the equality that counts as rounding
 _TOLERANCE = 4.0 * EPS
 #: sides in all, and examples of a side in the mean, for which a loop over groups is faster than one sort of all
@@ -103,7 +106,8 @@ class Sides:
     def _multiple_inside(self, y: Array) -> Floats:
         """A multiple of y that meets all bounds: less their slack these are not concave where amounts differ widely."""
         for _ in range(_ROUNDS):
-            _, sums, caps = self._cuts(y)
+            # sums of each group alone: those of all have a rounding that is not small beside a small group
+            _, sums, caps = self._cuts(y, separate_group_sums)
             violated = sums > (1.0 + _TOLERANCE) * caps
             if not np.any(violated):
                 return y
@@ -111,15 +115,15 @@ class Sides:
         # no flow at all is always one
         return np.zeros_like(y)
 
-    def _cuts(self, y: Array) -> tuple[NDArray[np.integer[Any]], Floats, Floats]:
+    def _cuts(self, y: Array, sums_of: SumsInGroups = group_sums) -> tuple[NDArray[np.integer[Any]], Floats, Floats]:
         """The upper examples in order of falling x/c, with P and U at each."""
         side, sizes, c, slack = self._side, self._sizes, self._c, self._slack
         top = np.flatnonzero(side & 1)
         order = top[order_in_groups(-y[top] / c[top], side[top])]
-        sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
+        sums = sums_of(y[order], sizes[1::2]).astype(np.float64)
         running = group_sums(c[order], sizes[1::2], precision=np.float64 if self._whole else np.longdouble)
         reached = _less(running, slack)
-        return order, sums, _caps(y, c, side, order, reached, self._M, slack)
+        return order, sums, _caps(y, c, side, order, reached, self._M, slack, sums_of)
 
     def _are_net_flows(self, y: Array) -> bool:
         """Whether P_k <= U(k) for amounts of one, in each group by its sorted values: those are sorted faster."""
@@ -167,7 +171,9 @@ def _balanced(y: Array, sizes: NDArray[np.int64]) -> Floats:
     return y * np.repeat(factors, sizes) if np.any(larger) else y
 
 
-def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, M: Array, slack: float) -> Floats:
+def _caps(
+    y: Array, c: Array, side: Array, order: Array, reached: Array, M: Array, slack: float, sums_of: SumsInGroups
+) -> Floats:
     """U at each upper example in order: the lower ones of its group with x_j M / c_j <= t give all of x_j."""
     low = np.flatnonzero(side & 1 == 0)
     group = np.concatenate([side[low], side[order]]) >> 1
@@ -175,11 +181,12 @@ def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, M: Arra
     merged = order_in_groups(np.concatenate([y[low] * M[low] / c[low], reached]), group)
     is_low = merged < len(low)
     in_order = low[merged[is_low]]
-    given = np.concatenate([[0.0], np.cumsum(y[in_order], dtype=np.longdouble)])
+    counts = np.bincount(side[low] >> 1, minlength=int(np.max(group, initial=0)) + 1)
+    given = np.concatenate([[0.0], sums_of(y[in_order], counts)])
     amounts = np.concatenate([[0.0], np.cumsum(c[in_order], dtype=np.longdouble if slack else np.float64)])
     # of all lower ones those of the groups before, those up to each upper one, and those up to the end of its group
-    ends = np.cumsum(np.bincount(side[low] >> 1, minlength=int(np.max(group, initial=0)) + 1))
+    ends = np.cumsum(counts)
     own, before = side[order] >> 1, np.cumsum(is_low)[~is_low]
     begin = np.concatenate([[0], ends])[own]
-    full = (given[before] - given[begin]).astype(np.float64)
+    full = np.where(before > begin, given[before], 0.0).astype(np.float64)
     return full + reached / M[order] * _less(amounts[ends[own]] - amounts[before], slack)
