@@ -163,11 +163,11 @@ def test_auto_takes_the_fast_solvers():
     n = sum(lengths)
     X, labels, edges = rng.standard_normal((n, 80)), rng.integers(0, m, n), rng.standard_normal((n, K))
     for kind, name in ((ChainHinge, "frank_wolfe"), (ChainLogistic, "exponentiated_gradient")):
-        problem = Problem(ChainDesign(X, m, edge_features=K), kind(labels, lengths, m, None, edges), 0.5)
+        problem = Problem(ChainDesign(X, m, edge_features=K), kind(labels, lengths, m, None, edges), 4.0)
         assert choose(problem, "auto")[0].solver.name == name
     # so many features of pairs that those of every sequence would take the most memory
     many = ChainLogistic(labels, lengths, m, None, rng.standard_normal((n, 60)))
-    wide = Problem(ChainDesign(X, m, edge_features=60), many, 0.5)
+    wide = Problem(ChainDesign(X, m, edge_features=60), many, 4.0)
     assert choose(wide, "auto")[0].solver.name == "smoothing"
 
 
