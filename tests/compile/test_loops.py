@@ -146,6 +146,7 @@ def test_edited_package_uses_a_new_folder(tmp_path, cache, compiled, run):
     text = text.replace(
         "CompiledResidual(0.0, 1.0, math.inf, math.inf)", "CompiledResidual(0.0, 0.5, math.inf, math.inf)"
     )
+    text = text.replace("residual * (0.5 * residual)", "residual * residual")
     source.write_text(text)
     (after, (hits, _)), _ = run(code, cache, package=package)
     assert hits == 0

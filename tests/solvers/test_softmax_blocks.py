@@ -180,5 +180,7 @@ def test_auto_takes_blocks_where_rows_have_little_in_common():
     tall, labels = rng.standard_normal((300, 4)), rng.integers(0, 3, 300)
     steep = solve(Problem(tall, Multinomial(labels, 3), 1e-4, intercept=True), tol=1e-6)
     assert steep.solver == "newton_cg"
-    flat = solve(Problem(tall, Multinomial(labels, 3), 1.0, intercept=True), tol=1e-6)
+    # more numbers than Newton's method takes at once in NumPy
+    tall, labels = rng.standard_normal((3000, 30)), rng.integers(0, 5, 3000)
+    flat = solve(Problem(tall, Multinomial(labels, 5), 1.0, intercept=True), tol=1e-6)
     assert flat.solver == "block_coordinate"

@@ -86,6 +86,8 @@ class CSRRows(NamedTuple):
         """Start to load row i."""
         start = np.uint64(self.indptr[i])
         stop = min(np.uint64(self.indptr[np.uint64(i) + _ONE]), start + _PREFETCH)
+        if start == stop:
+            return
         while start < stop:
             prefetch(self.data, start)
             prefetch(self.data, start + _HALF)

@@ -170,7 +170,7 @@ class Run:
 
     def _loop(self, state: Any, limit: float, next_cost: NextCost | None) -> Status | None:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
-        self.schedule.begin(self.passes, after_one=self._wants_first_gap(), computed=self.solver.computes_gap)
+        self.schedule.begin(self.passes, after_one=self._wants_first_gap(), computed=self._computes_gap())
         begin, pace = self.passes, Pace()
         # the pace is that of the second half of the passes
         self.longest_step = math.inf if next_cost is None else 0.5 * (limit - begin)
@@ -238,6 +238,10 @@ class Run:
     def _predictions_proved(self) -> bool:
         """Whether the rule ``stop_when`` is met."""
         return self.proving is not None and self.best is not None and self.proving.met(self.best)
+
+    def _computes_gap(self) -> bool:
+        """Whether expected gaps are those of certificates: of a smoothed loss they are those for one mu."""
+        return self.solver.computes_gap and self.problem.risk.smooth
 
     def _decayed(self) -> bool:
         """Whether the gap is less than ``decay`` times the one after the first pass."""

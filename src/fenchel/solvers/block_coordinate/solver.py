@@ -45,7 +45,7 @@ from fenchel.solvers.simultaneous import Simultaneous
 from fenchel.validation import check_bool, check_choice, check_number, check_seed, processors
 
 #: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
-_STEP_ENTRIES = 1 << 24
+_STEP_ENTRIES = 1 << 22
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: steps of the greedy inner solver, per class, at most

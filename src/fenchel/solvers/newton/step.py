@@ -108,7 +108,7 @@ class OutputState(Iterate):
         problem, sample = self.problem, self.sample
         if sample.tiny is not None:
             self._adopt(sample.tiny, self._tiny_point(sample.tiny))
-            return 2 * len(sample.selected)
+            return int(np.count_nonzero(sample.theta))
         if sample.small is not None:
             self.risk_gap = np.inf
             return self._compiled_steps(sample.small, np.inf, 0, 0)[1]
