@@ -131,7 +131,7 @@ def test_more_labellings_than_there_is_room_for(monkeypatch):
 
 
 def test_auto_and_refusals():
-    few, many = problem_of(CASES[0], "hinge"), problem_of((4, [3, 2], 100, 1.0, True, True, False), "hinge")
+    few, many = problem_of(CASES[0], "hinge"), problem_of((4, [3, 2], 300, 1.0, True, True, False), "hinge")
     assert choose(few, "auto", tol=1e-6)[0].solver.name == "bundle"
     assert choose(many, "auto")[0].solver.name == "frank_wolfe"
     assert choose(problem_of(CASES[0], "logistic"), "auto")[0].solver.name == "smoothing"

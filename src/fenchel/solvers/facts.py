@@ -26,6 +26,8 @@ _MANY_ENTRIES, _LONG_ROW = 1 << 22, 64
 #: bounds of the rule of labelled sequences, measured by benchmarks/sequence_rules.py (docs/sequences.md).  Weights of
 #: chains up to which L-BFGS is at most hundredths of a second behind exponentiated gradient steps, or ahead
 _FEW_CHAIN_WEIGHTS = 256
+#: tolerance below which gaps are rounding, at which weights of Newton steps have half of their digits
+_TIGHT = 1e-12
 #: curvature up to which exponentiated gradient steps are tried, of tokens that share few features and of others
 _MOST_SPARSE_CURVATURE, _MOST_DENSE_CURVATURE = 1024.0, 5.0
 #: tokens share few features if on average a feature is stored for at most so many of them, or for this share of them
@@ -163,6 +165,6 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         entries=problem.design.stored_entries,
         outputs=1 if mean is None or mean.labels.ndim == 1 else mean.labels.shape[1],
         ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
-        tiny_classes=joint and risk.smooth and regularizer.is_ridge and are_tiny(problem),
+        tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and are_tiny(problem),
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

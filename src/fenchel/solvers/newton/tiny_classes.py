@@ -24,8 +24,6 @@ from fenchel.solvers.base import SolvedOutputs
 from fenchel.solvers.newton.rules import CLEARLY_ABOVE_ROUNDING
 from fenchel.solvers.newton.tiny import EVALUATIONS, SMALL_SLOPE, between
 
-#: share of ``tol`` at which the steps end
-_SHARE_OF_TOL = 0.1
 #: unknowns of all classes together, and multiplications for one Hessian, up to which the steps are made here
 FEW_UNKNOWNS, LITTLE_WORK = 128, 1 << 21
 
@@ -130,13 +128,11 @@ def are_tiny(problem: Problem) -> bool:
 def solve_tiny_classes(
     steps: TinyClasses, problem: Problem, selected: Array, tol: float, most: float
 ) -> SolvedOutputs | None:
-    """Make steps until the gap is a tenth of ``tol`` times the objective, or may be rounding error.
-
-    Weights are then within a third of what ``tol`` allows, for at most one step more: gaps fall quadratically.
+    """Make steps until the gap is ``tol`` times the objective, or may be rounding error.
 
     None if that takes more than ``most`` data passes, of which a step takes three, or a step is not possible.
     """
-    tol, scale, passes = _SHARE_OF_TOL * tol, problem.risk.value_at_zero, 0.0
+    scale, passes = problem.risk.value_at_zero, 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         first = np.zeros((steps.classes, steps.matrix.shape[1]))
         if steps.free:
