@@ -16,6 +16,7 @@ from fenchel.solvers import BlockCoordinate, Hint
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_coordinate import solver as module
 from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN, first_step, solve_softmax_block
+from fenchel.solvers.choose import choose
 
 CASES = [
     JointCase("multinomial", storage=storage, intercept=intercept, weighted=weighted)
@@ -180,6 +181,9 @@ def test_auto_takes_blocks_where_rows_have_little_in_common():
     tall, labels = rng.standard_normal((300, 4)), rng.integers(0, 3, 300)
     steep = solve(Problem(tall, Multinomial(labels, 3), 1e-4, intercept=True), tol=1e-6)
     assert steep.solver == "newton_cg"
+    assert choose(Problem(tall, Multinomial(labels, 3), 1.0, intercept=True), "auto", tol=1e-13)[0].solver.name == (
+        "block_coordinate"
+    )
     # more numbers than Newton's method takes at once in NumPy
     tall, labels = rng.standard_normal((3000, 30)), rng.integers(0, 5, 3000)
     flat = solve(Problem(tall, Multinomial(labels, 5), 1.0, intercept=True), tol=1e-6)

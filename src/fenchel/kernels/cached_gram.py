@@ -112,7 +112,7 @@ class CachedGram(KernelDesign):
         self._products: list[_Product] = []
 
     def _allocate(self, count: int, kind: type[np.floating]) -> None:
-        """Make an empty cache of so many rows."""
+        """Make an empty cache of at most ``count`` rows."""
         n = self.shape[0]
         self._cache: Array = np.empty((min(count, n), n), dtype=kind)
         #: slot of the row of each example, -1 if it is not cached; and the example of each slot

@@ -26,11 +26,11 @@ _MANY_ENTRIES, _LONG_ROW = 1 << 22, 64
 #: bounds of the rule of labelled sequences, measured by benchmarks/sequence_rules.py (docs/sequences.md).  Weights of
 #: chains up to which L-BFGS is at most hundredths of a second behind exponentiated gradient steps, or ahead
 _FEW_CHAIN_WEIGHTS = 256
-#: tolerance below which gaps are rounding, at which weights of Newton steps have half of their digits
+#: tolerance below which a gap is rounding error: Newton steps would end with half of the digits of the weights
 _TIGHT = 1e-12
 #: curvature up to which exponentiated gradient steps are tried, of tokens that share few features and of others
 _MOST_SPARSE_CURVATURE, _MOST_DENSE_CURVATURE = 1024.0, 5.0
-#: tokens share few features if on average a feature is stored for at most so many of them, or for this share of them
+#: tokens share few features if on average a feature is stored for at most 16 tokens, or 1 in 16 of them
 _FEW_TOKENS, _FEW_OF_TOKENS = 16.0, 1.0 / 16.0
 #: numbers of pairs of labels over those of tokens and labels up to which they are tried: pairs cost memory and time
 _MOST_CHAIN_PAIRS = 8.0

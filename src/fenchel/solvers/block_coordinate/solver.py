@@ -64,7 +64,7 @@ _MODERATE = 1e12
 #: or if X has fewer entries than this, times classes: a pass takes less than a millisecond, loops for single precision
 #: seconds to compile
 _FEW_ENTRIES = 1 << 18
-#: or if there are at most so many weights: in double precision they fit the nearest cache (32 kB), and need no casts
+#: or if there are at most 2^12 weights: in double precision they fit the nearest cache (32 kB), and need no casts
 _FEW_WEIGHTS = 1 << 12
 #: numbers that epochs read for each that an update of the average does, at least
 _READ_BETWEEN_AVERAGES = 8.0
