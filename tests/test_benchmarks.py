@@ -433,6 +433,7 @@ def test_tables_say_what_is_held_out(section: str) -> None:
         assert line["held out"] == held_out_mark(question, data, float(C) if C else None), line
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peaks of memory are read from Linux")
 def test_memory_of_cases(tmp_path: Path) -> None:
     names = ["dense, logistic", "sparse, Weston-Watkins, 10 classes"]

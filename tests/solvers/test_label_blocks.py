@@ -102,6 +102,7 @@ def data(seed, n=30, d=3, k=4):
     return X, labels, rng.integers(0, 3, n).astype(float) if seed % 2 else None
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_optima_are_those_of_bundle(seed, intercept):
