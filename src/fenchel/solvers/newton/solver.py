@@ -250,7 +250,7 @@ class Newton(SampledNewton):
         model = Model(weights, None if problem.intercept else problem.no_intercept())
         model = with_present_intercept(problem, model, unknowns[:, -1])
         witness = Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
-        return SolvedOutputs(model, witness, (read / rows).tolist())
+        return SolvedOutputs(model, witness, [count / rows for count in read])
 
     def _solve_output(self, output: OutputState, scale: float, tol: float, most: int) -> int:
         """Make steps until the gap is tol times the objective, which is at most ``scale``; return the rows read."""
