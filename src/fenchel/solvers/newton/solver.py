@@ -232,13 +232,12 @@ class Newton(SampledNewton):
         if len(selected) < rows:
             labels, shares = labels[:, selected], shares[selected]
         labels, shares = np.ascontiguousarray(labels), shares / np.sum(shares)
-        first = np.zeros((len(labels), features + problem.intercept))
+        intercepts = np.zeros(len(labels))
         if problem.intercept:
-            for k, one in enumerate(labels):
-                first[k, features] = self._constant(problem, one, shares, k)
+            intercepts[:] = [self._constant(problem, one, shares, k) for k, one in enumerate(labels)]
         steps = TinySteps(problem, dense_rows(problem.design, selected), labels, shares)
         scales, most = [one.risk.value_at_zero for one in problem.outputs_apart], max_iter * rows
-        found = solve_tiny(steps, first, tol, scales, most)
+        found = solve_tiny(steps, intercepts, tol, scales, most)
         if found is None:
             return None
         unknowns, theta, read = found

@@ -97,6 +97,13 @@ class TinySteps:
         scores = self._product(unknowns)
         return self._point(unknowns, scores, *self._derivatives(scores))
 
+    def begin(self, intercepts: Floats) -> Point:
+        """The derivatives without weights."""
+        unknowns = np.zeros((len(self.labels), self.matrix.shape[1]))
+        unknowns[:, self.features :] = intercepts[:, None]
+        scores = np.repeat(intercepts[:, None], len(self.matrix), axis=1)
+        return self._point(unknowns, scores, *self._derivatives(scores))
+
     def _product(self, unknowns: Floats) -> Floats:
         """A times the unknowns of each output."""
         return np.matmul(self.matrix, unknowns[:, :, None])[:, :, 0]
@@ -145,13 +152,14 @@ class TinySteps:
         """
         direction, read = np.empty_like(point.gradient), []
         for k, hess in enumerate(point.hess):
-            active = hess.nonzero()[0]
-            if not len(active):
+            count = np.count_nonzero(hess)
+            if not count:
                 # the loss is linear at all scores: with its largest curvature the step is a short one
                 hess = self.loss.largest_curvature * (np.ones(len(hess)) if self.shares is None else self.shares)
-                active = hess.nonzero()[0]
+                count = len(hess)
             rows, curvatures = self.matrix, hess
-            if len(active) < len(hess):
+            if count < len(hess):
+                active = hess.nonzero()[0]
                 rows, curvatures = rows.take(active, axis=0), hess.take(active)
             if self.equal_curvatures:
                 hessian = rows.T @ rows
@@ -164,7 +172,7 @@ class TinySteps:
             _, direction[k], failed = dposv(hessian.T, point.gradient[k], overwrite_a=True)
             if failed:
                 return None
-            read.append(len(active) + len(hess))
+            read.append(int(count) + len(hess))
         found = self._line_search(point, direction)
         if found is None:
             return None
@@ -216,16 +224,16 @@ def between(first: float, low: tuple[float, float], high: tuple[float, float]) -
 
 
 def solve_tiny(
-    steps: TinySteps, first: Floats, tol: float, scales: list[float], most: float
+    steps: TinySteps, intercepts: Floats, tol: float, scales: list[float], most: float
 ) -> tuple[Floats, Floats, list[int]] | None:
     """Make steps until each gap is ``tol`` times its objective, which is at most ``scales``, or may be rounding error.
 
-    Return unknowns, theta and the rows read of each; None if that takes more than ``most``, or a step is not possible.
+    They begin without weights.  Return unknowns, theta and the rows read of each; None if that takes more than ``most``, or a step is not possible.
     """
-    unknowns, theta = np.empty_like(first), np.empty(steps.labels.shape)
-    read, alive = [0] * len(first), list(range(len(first)))
+    theta, unknowns = np.empty(steps.labels.shape), np.empty((len(intercepts), steps.matrix.shape[1]))
+    read, alive = [0] * len(intercepts), list(range(len(intercepts)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        present = steps.evaluate(first)
+        present = steps.begin(intercepts)
         while True:
             going = _unsolved(steps, present, tol, scales)
             if not all(going):
