@@ -18,6 +18,7 @@ Where :math:`R^*` has no closed form, :math:`R^*(-t\theta) \le t R^*(-\theta) + 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,8 +31,8 @@ from fenchel.risks.protocols import ClosedForm
 
 #: distance of the second evaluation from T, relative to T
 _BEFORE = 1e-3
-#: the accuracy of the search, relative to the interval
-_ACCURACY = 1e-4
+#: the accuracy of the search, relative to the interval, and its evaluations at most
+_ACCURACY, _STEPS = 1e-4, 40
 #: doublings of t at most
 _DOUBLINGS = 40
 #: roundings of theta, beside those of a sum, by which a multiple may be moved when it is mapped into the domain
@@ -90,11 +91,29 @@ def best_multiple(
     before = (1.0 - _BEFORE) * end
     tried[before] = bound(before)
     if tried[before] > tried[end]:
-        # here, since scipy.optimize takes longer to import than most fits
-        from scipy.optimize import minimize_scalar
-
-        options = {"xatol": _ACCURACY * end}
-        found = minimize_scalar(lambda t: -bound(t), bounds=(0.0, end), method="bounded", options=options)
-        tried[float(found.x)] = -float(found.fun)
+        tried[0.0] = bound(0.0)
+        _climb(bound, tried, _ACCURACY * end)
     best = max(tried, key=lambda t: tried[t])
     return best, conjugates[best]
+
+
+def _climb(bound: Callable[[float], float], tried: dict[float, float], accuracy: float) -> None:
+    """Evaluate a concave function where parabolas through its best point and the next ones on both sides are largest.
+
+    The first parabola is D itself for squared losses.  Every third evaluation bisects the longer side, since those of
+    parabolas may all be on one side of the maximum.
+    """
+    for step in range(_STEPS):
+        points = sorted(tried)
+        k = max(range(len(points)), key=lambda j: tried[points[j]])
+        low, best, high = points[max(k - 1, 0)], points[k], points[k + 1]
+        found = math.nan
+        if low < best:
+            rise, fall = (tried[best] - tried[low]) / (best - low), (tried[best] - tried[high]) / (high - best)
+            # the slopes in the middle of both sides, between which that of a parabola is linear
+            found = 0.5 * (low + best) + 0.5 * (high - low) * (rise / (rise + fall) if rise + fall > 0.0 else math.nan)
+        if abs(found - best) <= accuracy or high - low <= accuracy:
+            return
+        if step % 3 == 2 or not low < found < high:
+            found = 0.5 * (low + best) if best - low > high - best else 0.5 * (best + high)
+        tried[found] = bound(found)

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 MANY_SCORES = 1 << 23
 #: scores up to which the finer bounds take little more time than the rough ones, and up to which they are computed
 #: at once if the gap relative to P is at most the third number, so that they are likely to be needed
-_VERY_FEW_SCORES, _FEW_SCORES, _SMALL_GAP = 1 << 7, 1 << 11, 1e-9
+_VERY_FEW_SCORES, _FEW_SCORES, _SMALL_GAP = 1 << 7, 1 << 15, 1e-9
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u

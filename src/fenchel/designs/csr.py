@@ -212,14 +212,24 @@ class CSRDesign(Design):
             block.data = block.data**2
             yield rows, block
 
+    def snapshot(self, most: int) -> CSRDesign | None:
+        if len(self._data) > most:
+            return None
+        return self._checked(self.shape, np.array(self._data), np.array(self._indices), np.array(self._indptr))
+
     def part(self, begin: int, end: int) -> CSRDesign:
         begin, end, _ = slice(begin, end).indices(self.shape[0])
         low, high = int(self._indptr[begin]), int(self._indptr[end])
         # the checks of all rows hold for some of them
+        shape, indptr = (end - begin, self.shape[1]), self._indptr[begin : end + 1] - low
+        return self._checked(shape, self._data[low:high], self._indices[low:high], indptr)
+
+    @staticmethod
+    def _checked(shape: tuple[int, int], data: Array, indices: Array, indptr: Array) -> CSRDesign:
+        """The design of these arrays, which need no checks."""
         found = object.__new__(CSRDesign)
-        found.shape = (end - begin, self.shape[1])
-        found._data, found._indices = self._data[low:high], self._indices[low:high]
-        found._indptr = read_only(self._indptr[begin : end + 1] - low)
+        found.shape = shape
+        found._data, found._indices, found._indptr = read_only(data), read_only(indices), read_only(indptr)
         return found
 
     def rows(self) -> CSRRows:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dsyrk
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size
@@ -110,16 +109,17 @@ class DenseDesign(Design):
             return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
 
     def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats]:
-        upper, border = np.zeros((self.shape[1], self.shape[1]), order="F"), np.zeros(self.shape[1])
-        step = max(1, BLOCK // max(1, self.shape[1]))
-        for start in range(0, len(selected), step):
-            stop_point()
-            part = slice(start, start + step)
-            values = self._values[selected[part]].astype(np.float64, copy=False)
+        gram, border = np.zeros((self.shape[1], self.shape[1])), np.zeros(self.shape[1])
+        for part, values in self.blocks(selected, max(1, BLOCK // max(1, self.shape[1]))):
             border += weights[part] @ values
-            values *= np.sqrt(weights[part])[:, None]
-            upper = dsyrk(1.0, values.T, beta=1.0, c=upper, overwrite_c=True)
-        return np.triu(upper) + np.triu(upper, 1).T, border
+            weight = float(weights[part][0])
+            if (weights[part] != weight).any():
+                weight, values = 1.0, values * np.sqrt(weights[part])[:, None]
+            elif not self._direct:
+                # NumPy's product has BLAS for arrays in one of its orders alone
+                values = np.ascontiguousarray(values)
+            gram += weight * (values.T @ values)
+        return gram, border
 
     def narrowed(self, selected: Array) -> DenseDesign:
         # by columns, as loops over columns read them

@@ -137,9 +137,8 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
             if needed is not None and k >= needed and stop.is_set():
                 return None
             watch, solution = show(k), together[k]
-            # its labels exist already where it is solved
-            known = None if solution is None else solution.path_certificate
-            problem = problems[k]() if known is None else known.problem
+            # its labels exist already where there is one problem of all
+            problem = problems[k]() if outputs is None else outputs.outputs_apart[k]
             if sketches is not None:
                 sketches.prepare(problem)
             solution = solution or solve(

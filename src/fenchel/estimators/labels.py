@@ -26,7 +26,7 @@ def encode_labels(y: Array, sample_weight: Array | None, class_weight: Any, *, c
     A class without weight is as if removed.  Where the weights leave one class of several, as a bootstrap sample in
     ``BaggingClassifier`` may, another one is kept if a ``constant`` model is allowed: a two-class problem remains.
     """
-    integers = y.ndim == 1 and y.dtype.kind in "biu"
+    integers = y.ndim == 1 and (y.dtype.kind == "b" or _holds_integers(y))
     if not integers:
         check_classification_targets(y)
     found = _classes_with_weight(y, sample_weight)
@@ -72,14 +72,19 @@ def _classes_with_weight(y: Array, weights: Array | None) -> Labels:
     return Labels(classes[kept], index[codes], weights)
 
 
+def _holds_integers(y: Array) -> bool:
+    """Whether all labels are integers, be it as floats, as files of examples have them."""
+    return y.dtype.kind in "iu" or (y.dtype == np.float64 and bool((y == np.rint(y)).all()))
+
+
 def _classes_and_codes(y: Array) -> tuple[Array, Array]:
     """The sorted classes, and the index of each example's class."""
-    if y.dtype.kind in "iu":
+    if _holds_integers(y):
         least = y.min()
         # as Python's integers, whose difference does not overflow
         if int(y.max()) - int(least) < len(y):
             # a table takes less time than sorting, which that of a small solve shows
-            places = (y - least if y.dtype.kind == "u" else y.astype(np.int64) - int(least)).astype(np.intp)
+            places = (y.astype(np.int64) - int(least) if y.dtype.kind == "i" else y - least).astype(np.intp)
             is_class, labels = np.zeros(len(y), dtype=bool), np.empty(len(y), dtype=y.dtype)
             is_class[places], labels[places] = True, y
             return labels[is_class], (np.cumsum(is_class) - 1)[places]

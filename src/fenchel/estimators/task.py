@@ -97,14 +97,26 @@ def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Arra
         y = _check_y(y, **{name: options[name] for name in ("multi_output", "y_numeric") if name in options})
         check_consistent_length(X, y)
         return X, y, {"n_features_in_": X.shape[1]}
-    if type(X) is np.ndarray and y is not None and "reset" not in options:
-        # an array has no names of features, which ``validate_data`` would look for
-        X, y = check_X_y(X, y, estimator=estimator, **options)
+    if (type(X) is np.ndarray or sp.issparse(X)) and y is not None and "reset" not in options:
+        # a matrix has no names of features, which ``validate_data`` would look for
+        if not _is_checked(X, y):
+            X, y = check_X_y(X, y, estimator=estimator, **options)
         return X, y, {"n_features_in_": X.shape[1]}
     unchanged = copy.copy(estimator)
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")
     return X, y, {name: value for name, value in vars(unchanged).items() if name in names}
+
+
+def _is_checked(X: Any, y: Any) -> bool:
+    """Whether scikit-learn's checks, which take as long as steps of a small solve, would return these as they are."""
+    if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.size:
+        return False
+    if type(y) is not np.ndarray or y.shape != X.shape[:1]:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        # finite numbers with an infinite sum are left to scikit-learn
+        return bool(np.isfinite(X.sum())) and (y.dtype.kind in "iu" or (y.dtype == np.float64 and np.isfinite(y.sum())))
 
 
 def _with_features(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Array, dict[str, Any]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fenchel.arrays import Array, Floats
 
@@ -32,18 +31,18 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     ridge = RIDGE
     while True:
         scaled[np.arange(len(scale)), np.arange(len(scale))] += ridge
-        try:
-            factor: Any = cho_factor(scaled, check_finite=False)
-        except LinAlgError:
-            ridge *= 10.0
-            continue
-        return partial(_solve, factor, scale)
+        # of the transpose, which lies in the order of columns
+        factor, failed = dpotrf(scaled.T, lower=True, clean=False)
+        if not failed:
+            return partial(_solve, factor, scale)
+        ridge *= 10.0
 
 
-def _solve(factor: Any, scale: Array, right: Array) -> Floats:
+def _solve(factor: Floats, scale: Array, right: Array) -> Floats:
     """The solution for a vector, or for each column of a matrix."""
     by = scale if right.ndim == 1 else scale[:, None]
-    return cho_solve(factor, right / by, check_finite=False) / by
+    found: Floats = dpotrs(factor, right / by, lower=True)[0]
+    return found / by
 
 
 def conjugate_gradients(

@@ -17,6 +17,8 @@ _LARGEST_SUM = 1e300
 _SMALLEST_ON_GRID = 2.0**-960
 #: entries up to which sums are computed again until theta sums to zero exactly, and how often at most
 _FEW_ENTRIES, _ROUNDS = 1 << 10, 2
+#: entries of which one is fine enough to absorb a sum, unless none of them can (32 kB)
+_ENOUGH_ENTRIES = 1 << 12
 
 
 def zero_sum(theta: Array) -> tuple[Floats, float]:
@@ -63,11 +65,14 @@ def _absorbed(theta: Array, rest: float) -> tuple[Floats, float]:
     """Theta of sum ``rest``, up to its rounding, with one entry moved towards zero; and a bound on its new sum."""
     if rest == 0.0 or not theta.size:
         return theta, abs(rest)
-    # entries of the sign of the residual that are no smaller than it can absorb it
-    sizes = np.where(theta >= rest, theta, np.inf) if rest > 0.0 else np.where(theta <= rest, -theta, np.inf)
-    # the smallest of them has the finest spacing of floats
-    smallest = int(np.argmin(sizes))
-    if math.isinf(sizes[smallest]):
+    for part in (theta[:_ENOUGH_ENTRIES], theta):
+        # entries of the sign of the residual that are no smaller than it can absorb it
+        sizes = np.where(part >= rest, part, np.inf) if rest > 0.0 else np.where(part <= rest, -part, np.inf)
+        # the smallest of them has the finest spacing of floats
+        smallest = int(np.argmin(sizes))
+        if math.isfinite(sizes[smallest]):
+            break
+    else:
         return theta, abs(rest)
     before = float(theta[smallest])
     theta = theta.copy()

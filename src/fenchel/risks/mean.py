@@ -323,11 +323,14 @@ class MeanRisk(Risk):
 
     def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
-        counted = self.shares > 0
-        shares, score_bounds, labels = self.shares[counted], score_bounds[counted], self.labels[counted]
+        # without weights one share is that of all
+        shares, labels = self.shares[:1], self.labels
+        if self._weights is not None:
+            counted = self.shares > 0
+            shares, score_bounds, labels = self.shares[counted], score_bounds[counted], labels[counted]
         if self.outputs is not None:
             shares, score_bounds = shares[:, None], score_bounds[:, None]
-        low, high = self.loss.sublevel(np.broadcast_to(level / shares, labels.shape), labels)
+        low, high = self.loss.sublevel(level / shares, labels)
         lowest, highest = np.max(low - score_bounds, axis=0), np.min(high + score_bounds, axis=0)
         return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
 

@@ -232,13 +232,12 @@ class Newton(SampledNewton):
         if len(selected) < rows:
             labels, shares = labels[:, selected], shares[selected]
         labels, shares = np.ascontiguousarray(labels), shares / np.sum(shares)
-        first = np.zeros((len(labels), features + problem.intercept))
+        intercepts = np.zeros(len(labels))
         if problem.intercept:
-            for k, one in enumerate(labels):
-                first[k, features] = self._constant(problem, one, shares, k)
+            intercepts[:] = [self._constant(problem, one, shares, k) for k, one in enumerate(labels)]
         steps = TinySteps(problem, dense_rows(problem.design, selected), labels, shares)
         scales, most = [one.risk.value_at_zero for one in problem.outputs_apart], max_iter * rows
-        found = solve_tiny(steps, first, tol, scales, most)
+        found = solve_tiny(steps, intercepts, tol, scales, most)
         if found is None:
             return None
         unknowns, theta, read = found
@@ -250,7 +249,7 @@ class Newton(SampledNewton):
         model = Model(weights, None if problem.intercept else problem.no_intercept())
         model = with_present_intercept(problem, model, unknowns[:, -1])
         witness = Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
-        return SolvedOutputs(model, witness, (read / rows).tolist())
+        return SolvedOutputs(model, witness, [count / rows for count in read])
 
     def _solve_output(self, output: OutputState, scale: float, tol: float, most: int) -> int:
         """Make steps until the gap is tol times the objective, which is at most ``scale``; return the rows read."""

@@ -19,6 +19,7 @@ same, bit by bit.
 from __future__ import annotations
 
 import math
+from itertools import compress
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -96,6 +97,13 @@ class TinySteps:
         scores = self._product(unknowns)
         return self._point(unknowns, scores, *self._derivatives(scores))
 
+    def begin(self, intercepts: Floats) -> Point:
+        """The derivatives without weights."""
+        unknowns = np.zeros((len(self.labels), self.matrix.shape[1]))
+        unknowns[:, self.features :] = intercepts[:, None]
+        scores = np.repeat(intercepts[:, None], len(self.matrix), axis=1)
+        return self._point(unknowns, scores, *self._derivatives(scores))
+
     def _product(self, unknowns: Floats) -> Floats:
         """A times the unknowns of each output."""
         return np.matmul(self.matrix, unknowns[:, :, None])[:, :, 0]
@@ -144,13 +152,14 @@ class TinySteps:
         """
         direction, read = np.empty_like(point.gradient), []
         for k, hess in enumerate(point.hess):
-            active = np.flatnonzero(hess)
-            if not len(active):
+            count = np.count_nonzero(hess)
+            if not count:
                 # the loss is linear at all scores: with its largest curvature the step is a short one
                 hess = self.loss.largest_curvature * (np.ones(len(hess)) if self.shares is None else self.shares)
-                active = np.flatnonzero(hess)
+                count = len(hess)
             rows, curvatures = self.matrix, hess
-            if len(active) < len(hess):
+            if count < len(hess):
+                active = hess.nonzero()[0]
                 rows, curvatures = rows.take(active, axis=0), hess.take(active)
             if self.equal_curvatures:
                 hessian = rows.T @ rows
@@ -159,10 +168,11 @@ class TinySteps:
                 rows = rows * np.sqrt(curvatures)[:, None]
                 hessian = rows.T @ rows
             hessian.ravel()[:: len(hessian) + 1] += self.ridge
-            _, direction[k], failed = dposv(hessian, point.gradient[k])
+            # LAPACK has columns in the place of rows
+            _, direction[k], failed = dposv(hessian.T, point.gradient[k], overwrite_a=True)
             if failed:
                 return None
-            read.append(len(active) + len(hess))
+            read.append(int(count) + len(hess))
         found = self._line_search(point, direction)
         if found is None:
             return None
@@ -170,17 +180,16 @@ class TinySteps:
 
     def _line_search(self, point: Point, direction: Floats) -> Point | None:
         """Find where the slope of each objective along its direction is small, from steps of length one on."""
-        change, pulled = self._product(direction), self.ridge * direction
-        firsts, bends = _dots(point.gradient, direction), _dots(pulled, direction)
-        pulls, count = _dots(pulled, point.unknowns), len(firsts)
-        lengths, lows, highs = [1.0] * count, [(0.0, slope) for slope in firsts], [(math.inf, math.nan)] * count
+        change, firsts = self._product(direction), _dots(point.gradient, direction)
+        lows, highs = [(0.0, first) for first in firsts], [(math.inf, math.nan)] * len(firsts)
+        lengths: list[float] = [1.0] * len(firsts)
+        steps: float | Floats = 1.0
         for _ in range(EVALUATIONS):
-            steps = np.array(lengths)[:, None]
+            # most first points are accepted, so that the gradient at a point gives the slope
             scores = point.scores - steps * change
-            derivatives = self._derivatives(scores)
+            found = self._point(point.unknowns - steps * direction, scores, *self._derivatives(scores))
             done = True
-            for k, risk in enumerate(_dots(derivatives[0], change)):
-                slope = risk + pulls[k] - lengths[k] * bends[k]
+            for k, slope in enumerate(_dots(found.gradient, direction)):
                 if abs(slope) <= SMALL_SLOPE * firsts[k]:
                     continue
                 done = False
@@ -190,7 +199,8 @@ class TinySteps:
                     highs[k] = lengths[k], slope
                 lengths[k] = between(firsts[k], lows[k], highs[k])
             if done:
-                return self._point(point.unknowns - steps * direction, scores, *derivatives)
+                return found
+            steps = np.array(lengths)[:, None]
         return None
 
 
@@ -214,30 +224,34 @@ def between(first: float, low: tuple[float, float], high: tuple[float, float]) -
 
 
 def solve_tiny(
-    steps: TinySteps, first: Floats, tol: float, scales: list[float], most: float
-) -> tuple[Floats, Floats, Floats] | None:
+    steps: TinySteps, intercepts: Floats, tol: float, scales: list[float], most: float
+) -> tuple[Floats, Floats, list[int]] | None:
     """Make steps until each gap is ``tol`` times its objective, which is at most ``scales``, or may be rounding error.
 
-    Return unknowns, theta and the rows read of each; None if that takes more than ``most``, or a step is not possible.
+    They begin without weights.  Return unknowns, theta and the rows read of each; None if that takes more than ``most``, or a step is not possible.
     """
-    unknowns, theta = np.empty_like(first), np.empty(steps.labels.shape)
-    read, alive = np.zeros(len(first)), np.arange(len(first))
+    theta, unknowns = np.empty(steps.labels.shape), np.empty((len(intercepts), steps.matrix.shape[1]))
+    read, alive = [0] * len(intercepts), list(range(len(intercepts)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        present = steps.evaluate(first)
+        present = steps.begin(intercepts)
         while True:
-            going = np.array(_unsolved(steps, present, tol, scales))
-            if not going.all():
-                done = alive[~going]
-                unknowns[done], theta[done] = present.unknowns[~going], steps.theta(present)[~going]
-                if not going.any():
+            going = _unsolved(steps, present, tol, scales)
+            if not all(going):
+                thetas = steps.theta(present)
+                for j, k in enumerate(alive):
+                    if not going[j]:
+                        unknowns[k], theta[k] = present.unknowns[j], thetas[j]
+                if not any(going):
                     return unknowns, theta, read
-                alive, steps, present = alive[going], steps.of(going), present.of(going)
-                scales = [scale for scale, goes in zip(scales, going, strict=True) if goes]
-            following = None if read.max() >= most else steps.step(present)
+                chosen = np.array(going)
+                alive, steps, present = list(compress(alive, going)), steps.of(chosen), present.of(chosen)
+                scales = list(compress(scales, going))
+            following = None if max(read) >= most else steps.step(present)
             if following is None:
                 return None
             present = following[0]
-            read[alive] += following[1]
+            for k, rows in zip(alive, following[1], strict=True):
+                read[k] += rows
 
 
 def _unsolved(steps: TinySteps, point: Point, tol: float, scales: list[float]) -> list[bool]:
