@@ -28,12 +28,14 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     ... for which the factorization succeeds.
     """
     scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
-    scaled = matrix / scale[:, None] / scale[None, :]
     ridge = RIDGE
     while True:
-        scaled[np.arange(len(scale)), np.arange(len(scale))] += ridge
+        scaled = matrix / scale[:, None]
+        scaled /= scale
+        scaled.flat[:: len(scale) + 1] += ridge
         try:
-            factor: Any = cho_factor(scaled, check_finite=False)
+            # columns one after the other, so that LAPACK needs no copy
+            factor: Any = cho_factor(scaled.T, overwrite_a=True, check_finite=False)
         except LinAlgError:
             ridge *= 10.0
             continue
