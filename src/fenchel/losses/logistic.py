@@ -8,7 +8,9 @@ Zhang (2002), Sec. 5.2.  The dual step solves :math:`\ln\frac{\beta}{1-\beta} + 
 In the variable :math:`t = \ln\frac{\beta}{1-\beta}` this is :math:`t + y s + q(\sigma(t) - \beta_0) = 0`, an increasing
 equation whose derivative lies in [1, 1 + q/4] and whose root is bracketed by the two extremes of :math:`\sigma`:
 Newton steps that leave the bracket, or that are not at most half of the step before the last one (Newton alone can
-cycle here), are replaced by bisection, so it always ends at machine accuracy.
+cycle here), are replaced by bisection.  Once a step is short, the rest of the equation is solved with the Taylor
+polynomial of :math:`\sigma`, which needs no further exponential: near the optimum a step takes a logarithm and an
+exponential, and it always ends at machine accuracy.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from fenchel.numerics.rounding import FUNCTION
 
 #: smallest beta or 1 - beta whose logarithm counts in the rounding bound
 _SMALLEST_SHARE = 2.0**-54
+#: distance in t within which a Taylor polynomial of five terms has no error above rounding
+_NEAR = 0.01
 
 
 class CompiledLogistic(NamedTuple):
@@ -36,7 +40,7 @@ class CompiledLogistic(NamedTuple):
     scale: float
 
     def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
-        """Safeguarded Newton steps in t = logit(beta), to machine accuracy."""
+        """Safeguarded Newton steps in t = logit(beta), the last ones with a Taylor polynomial of sigma."""
         beta = label * alpha
         margin = self.scale * label * score
         if curvature == 0.0:
@@ -44,36 +48,40 @@ class CompiledLogistic(NamedTuple):
             return label * (small / (1.0 + small) if margin >= 0.0 else 1.0 / (1.0 + small))
         low = -margin - curvature * (1.0 - beta)
         high = -margin + curvature * beta
-        # start from the present dual variable where it is inside the bracket, else from its middle
         t = 0.5 * (low + high)
         if 0.0 < beta < 1.0:
-            t = min(max(math.log(beta / (1.0 - beta)), low), high)
+            # the first step begins at the present dual variable, where sigma is known: it is beta
+            logit = math.log(beta / (1.0 - beta))
+            t = min(max(logit - (logit + margin) / (1.0 + curvature * beta * (1.0 - beta)), low), high)
         last, before = high - low, high - low
         for _ in range(100):
             small = math.exp(-abs(t))
-            sigma = 1.0 / (1.0 + small) if t >= 0.0 else small / (1.0 + small)
+            share = 1.0 / (1.0 + small)
+            sigma, derivative = (share if t >= 0.0 else small * share), small * share * share
             residual = t + margin + curvature * (sigma - beta)
             if residual > 0.0:
                 high = t
-            elif residual < 0.0:
-                low = t
             else:
+                low = t
+            change = -residual / (1.0 + curvature * derivative)
+            if abs(change) <= _NEAR:
                 break
-            following = t - residual / (1.0 + curvature * small / ((1.0 + small) * (1.0 + small)))
-            newton = low < following < high and abs(following - t) <= 0.5 * before
-            if not newton:
+            following = t + change
+            if not (low < following < high and abs(change) <= 0.5 * before):
                 following = 0.5 * (low + high)
-            before, last = last, abs(following - t)
-            t = following
-            # the error of a Newton step is about curvature times the square of its length, and one more follows
-            if last <= 2.3e-16 * abs(t) or (newton and last * last * (1.0 + curvature) <= 1e-12):
-                break
-        # one Newton step in beta itself: t is known to its last bit only, which is coarse where it is large
-        small = math.exp(-abs(t))
-        sigma = 1.0 / (1.0 + small) if t >= 0.0 else small / (1.0 + small)
-        derivative = small / ((1.0 + small) * (1.0 + small))
-        sigma -= derivative * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * derivative)
-        return label * min(max(sigma, 0.0), 1.0)
+            before, last, t = last, abs(following - t), following
+        # the rest in sigma itself: t is known to its last bit only, which is coarse where it is large
+        skew = 1.0 - 2.0 * sigma
+        second, third = 0.5 * derivative * skew, derivative * (1.0 - 6.0 * derivative) / 6.0
+        fourth = derivative * skew * (1.0 - 12.0 * derivative) / 24.0
+        fifth = derivative * (1.0 - 30.0 * derivative + 120.0 * derivative * derivative) / 120.0
+        # an error e becomes e^2 / 2 at most
+        for _ in range(2):
+            grown = change * (derivative + change * (second + change * (third + change * (fourth + change * fifth))))
+            rate = derivative + change * (2.0 * second + change * (3.0 * third + change * 4.0 * fourth))
+            change -= (residual + change + curvature * grown) / (1.0 + curvature * rate)
+        grown = change * (derivative + change * (second + change * (third + change * (fourth + change * fifth))))
+        return label * min(max(sigma + grown, 0.0), 1.0)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Zero: the dual variable is never on a bound, so no example is shrunk."""
@@ -82,12 +90,21 @@ class CompiledLogistic(NamedTuple):
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """The relative entropy of beta and its optimum: f + f* + beta y s."""
         beta, margin = label * alpha, self.scale * label * score
-        value = math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0) + beta * margin
-        if beta > 0.0:
-            value += beta * math.log(beta)
-        if beta < 1.0:
-            value += (1.0 - beta) * math.log1p(-beta)
-        return value
+        if not 0.0 < beta < 1.0:
+            # one of f and f* is zero or both are
+            return math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0) + beta * margin
+        # f at the score less its tangent at -logit(beta), from where the score is so far
+        distance = math.log(beta / (1.0 - beta)) + margin
+        if abs(distance) <= _NEAR:
+            # its Taylor polynomial, without cancellation
+            square, skew = beta * (1.0 - beta), 1.0 - 2.0 * beta
+            fourth = (1.0 - 6.0 * square) / 24.0 - distance * skew * (1.0 - 12.0 * square) / 120.0
+            return square * distance * distance * (0.5 - distance * (skew / 6.0 - distance * fourth))
+        # f is log(1 + small) or that less the margin
+        small = math.exp(-abs(margin))
+        if margin >= 0.0:
+            return math.log((1.0 - beta) * (1.0 + small)) + beta * distance
+        return math.log(beta * (1.0 + small)) - (1.0 - beta) * distance
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate, 1 / (beta (1 - beta))."""

@@ -27,12 +27,13 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     ... for which the factorization succeeds.
     """
     scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
-    scaled = matrix / scale[:, None] / scale[None, :]
     ridge = RIDGE
     while True:
-        scaled[np.arange(len(scale)), np.arange(len(scale))] += ridge
-        # of the transpose, which lies in the order of columns
-        factor, failed = dpotrf(scaled.T, lower=True, clean=False)
+        scaled = matrix / scale[:, None]
+        scaled /= scale
+        scaled.flat[:: len(scale) + 1] += ridge
+        # the transpose lies in LAPACK's order of columns, so that it needs no copy
+        factor, failed = dpotrf(scaled.T, lower=True, clean=False, overwrite_a=True)
         if not failed:
             return partial(_solve, factor, scale)
         ridge *= 10.0

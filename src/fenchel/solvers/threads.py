@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,8 @@ class Parts:
         count, rows = count or self.count, self.rows if rows is None else rows
         if count == 1:
             return [work(0, rows)]
-        bounds = np.linspace(0, rows, count + 1).astype(int)
-        pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        bounds = [part * rows // count for part in range(count + 1)]
+        pairs = pairwise(bounds)
         if self.pool is None:
             return [work(begin, end) for begin, end in pairs]
         return list(self.pool.map(lambda pair: work(*pair), pairs))

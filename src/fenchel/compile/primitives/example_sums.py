@@ -37,6 +37,8 @@ from fenchel.compile.dispatch import (
 from fenchel.compile.loop import helper, loop
 
 _ONE, _TWO = np.uint64(1), np.uint64(2)
+#: radius relative to a score over which a difference quotient has four digits
+_LEAST_RADIUS = 1e-12
 
 
 @loop
@@ -89,6 +91,9 @@ def sum_average_hess(
 ) -> None:
     """Average the second derivative over scores up to ``radius`` away: a difference quotient of the derivative."""
     for t in range(np.uint64(begin), np.uint64(end)):
+        if radius <= _LEAST_RADIUS * abs(scores[t]):
+            # the quotient would be rounding error
+            continue
         below = dual_step(loss, labels[t], centre[t], scores[t] - radius, mu)
         above = dual_step(loss, labels[t], centre[t], scores[t] + radius, mu)
         hess[t] = shares[t] * (below - above) / (2.0 * radius)

@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.example_sums import sum_average_hess, sum_derivatives, sum_dual_points
-from fenchel.solvers.newton.rules import AVERAGING_RADIUS, INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
+from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
 
 #: positions in ``numbers``
 INTERCEPT, MU, RISK_GAP, REGULARIZER_GAP, THETA_SUM, RADIUS, PREDICTED = range(7)
@@ -40,6 +40,8 @@ class Small(NamedTuple):
     lam: float
     #: whether the intercept is free
     free: bool
+    #: the share of the last change of the scores over which the Hessian is averaged
+    averaging: float
     #: the selected rows as a dense array in float64, in C order and read-only: one storage, so one loop for each loss
     X: Floats
     labels: Floats
@@ -285,17 +287,16 @@ def newton_steps(
         first = _update_dual_point(loss, small)
         read = 0 if most else first
     while steps < most and (steps == 0 or read < rows) and _gap(small) > max(target, least):
-        if numbers[MU] > 0.0:
-            if _is_solved(small, target):
-                if numbers[RISK_GAP] <= least:
-                    break
-                read += _move_centre(loss, small)
-            if numbers[RADIUS] > 0.0:
-                # 3. the Hessian, averaged over as far as the scores are expected to move
-                radius = AVERAGING_RADIUS * numbers[RADIUS]
-                sum_average_hess(
-                    loss, small.labels, small.shares, small.centre, small.scores, numbers[MU], radius, small.hess, 0, n
-                )
+        if numbers[MU] > 0.0 and _is_solved(small, target):
+            if numbers[RISK_GAP] <= least:
+                break
+            read += _move_centre(loss, small)
+        radius = small.averaging * numbers[RADIUS]
+        if radius > 0.0:
+            # 3. the Hessian, averaged over as far as the scores are expected to move
+            sum_average_hess(
+                loss, small.labels, small.shares, small.centre, small.scores, numbers[MU], radius, small.hess, 0, n
+            )
         # 2. the minimizer of the quadratic model
         active = _non_zeros(small.hess)
         if not _direction(small, ridge):

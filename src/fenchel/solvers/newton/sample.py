@@ -30,6 +30,7 @@ from fenchel.compile.primitives.example_sums import (
 from fenchel.designs import Design
 from fenchel.problem import Problem
 from fenchel.solvers.newton.loop_small import NUMBERS, Small
+from fenchel.solvers.newton.rules import AVERAGING_RADIUS, AVERAGING_RADIUS_OF_SMOOTH
 from fenchel.solvers.newton.tiny import TinySteps, is_tiny
 from fenchel.solvers.threads import Parts, weighted_gram
 
@@ -71,8 +72,13 @@ class Sample(RowSample):
         self.labels = np.ascontiguousarray(labels[selected])
         self.centre, self.hess = np.zeros(len(selected)), np.zeros(len(selected))
         self.parts = Parts(self.design, pool, len(selected))
+        loss = problem.mean_risk.loss
+        #: the Hessian is averaged over this share of the last change of the scores
+        self.averaging = AVERAGING_RADIUS
+        if loss.smooth:
+            self.averaging = 0.0 if loss.piecewise_quadratic() is None else AVERAGING_RADIUS_OF_SMOOTH
         #: the smoothed loss at the scores, for compiled loops; the arrays are changed in place only
-        self.loss = problem.mean_risk.loss.compiled()
+        self.loss = loss.compiled()
         self._smoothed = (self.loss, self.labels, self.shares, self.centre, self.scores)
 
     @cached_property
@@ -90,7 +96,7 @@ class Sample(RowSample):
             return None
         examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change
         state = np.empty(features), np.empty(features), np.empty(NUMBERS), np.empty((features + 3, features + 1))
-        return Small(problem.lam, problem.intercept, *examples, self.theta, self.hess, *state)
+        return Small(problem.lam, problem.intercept, self.averaging, *examples, self.theta, self.hess, *state)
 
     @property
     def few(self) -> bool:

@@ -12,7 +12,7 @@ from fenchel.numerics.line_search import line_search
 from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
 from fenchel.solvers.newton.loop_small import Small, newton_steps
-from fenchel.solvers.newton.rules import AVERAGING_RADIUS, CLEARLY_ABOVE_ROUNDING, LINE_SEARCH_TOLERANCE
+from fenchel.solvers.newton.rules import CLEARLY_ABOVE_ROUNDING, LINE_SEARCH_TOLERANCE
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.newton.sampling import Iterate
 from fenchel.solvers.newton.tiny import Point, TinySteps
@@ -186,9 +186,9 @@ class OutputState(Iterate):
         gradient = self._penalty_gradient(self.weights) - problem.lam * self.v
         if free:
             gradient = np.append(gradient, -self.theta_sum)
-        if self.mu > 0.0 and self.radius > 0.0:
+        if sample.averaging * self.radius > 0.0:
             # 3. the Hessian, averaged over as far as the scores are expected to move
-            sample.average_hess(self.mu, AVERAGING_RADIUS * self.radius)
+            sample.average_hess(self.mu, sample.averaging * self.radius)
         quadratic = Quadratic(sample, ridge, free, random, exact=threshold > 0.0, rank_one=rank_one)
         if threshold > 0.0:
             direction = quadratic.solve_with_l1(gradient, self.weights, threshold)
