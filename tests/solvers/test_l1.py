@@ -352,3 +352,19 @@ def test_a_wide_lasso_that_nearly_interpolates_needs_few_passes(C, intercept):
     assert solution.converged
     assert solution.solver == "prox_newton"
     assert solution.passes < 1000
+
+
+def test_a_working_set_has_the_features_that_violate_the_conditions_whatever_the_norms_of_others():
+    """One large feature makes the feasible multiple of theta tiny; distances of the others at it are their norms."""
+    n, violating, rng = 40, 501, np.random.default_rng(0)
+    y = np.repeat(rng.standard_normal(n // 2), 2)
+    correlated = np.outer(y, 1.0 + rng.random(violating))
+    correlated[:, 0] *= 1e4
+    # long columns that are orthogonal to y
+    orthogonal = np.kron(rng.standard_normal((n // 2, 2500)), np.array([[100.0], [-100.0]]))
+    problem = Problem(np.hstack([correlated, orthogonal]), MeanRisk("squared", y), 0.5 * float(np.mean(y**2)), "l1")
+    solver = ProxNewton(screening=False)
+    state = solver.start(problem, None)
+    solver.step(state, Hint(None, 1e-3, lambda: False))
+    assert np.isin(np.arange(violating), state.outputs[0].working_set).all()
+    assert len(state.outputs[0].working_set) < problem.design.shape[1]

@@ -14,8 +14,10 @@ few features nothing is.
 
    has :math:`|X^T\theta^*|_j < \lambda` and weight zero at the optimum.  It is removed for the rest of the solve.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
-   :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`.  It is kept while it has the 2m nearest features, where m is
-   the number of nonzero weights; a new one has 4m.
+   :math:`(\lambda - |v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`, after those with the largest :math:`|v_j| > \lambda`, which are
+   not divided by the norm.  The reference takes :math:`t|v_j|`: far from the optimum t is small wherever a single
+   feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features,
+   where m is the number of nonzero weights; a new one has 4m.
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
    solved (``newton_step``).  Continue with 1.
 
@@ -202,14 +204,15 @@ class ProxNewton(Solver):
         scale = feasible_scale(lam, x_theta)
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
-        slack = lam - scale * np.abs(x_theta)
+        distance = lam - np.abs(x_theta)
         if self.screening:
             radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
-            kept = slack <= radius * output.norms + 8.0 * _EPS * lam
+            kept = lam - scale * np.abs(x_theta) <= radius * output.norms + 8.0 * _EPS * lam
             if not np.all(kept):
                 self._screen(output, kept)
-                slack = slack[kept]
-        passes = 0.5 + self._set_working_set(output, slack / output.norms)
+                distance = distance[kept]
+        distance = np.where(distance > 0.0, distance / output.norms, distance)
+        passes = 0.5 + self._set_working_set(output, distance)
         output.select_next = output.working_set.size == 0
         output.x_theta = adjoint if output.design is problem.design else None
         better = output.objective < before[0] or output.gap < before[1]
