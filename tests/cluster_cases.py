@@ -43,14 +43,17 @@ def data(rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Disturbed(DaskGroups):
-    """Calls a function after the tasks of some calls were submitted."""
+    """Calls a function after the tasks of some calls, or of the next that is waited for, were submitted."""
 
     at: tuple[int, ...] = ()
+    #: how often it was called
+    killed = 0
     disturb: Callable[[DaskGroups], None]
 
     def _wait(self, pending):
-        if self.calls in self.at:
+        if self.killed < len(self.at) and self.calls >= self.at[self.killed]:
             self.disturb(self)
+            self.killed += 1
         super()._wait(pending)
 
 
@@ -76,7 +79,7 @@ def files_of(folder: Path) -> str:
 
 
 def disturbed(
-    client: Client, at: tuple[int, ...], disturb=kill_a_holder, files: str | None = None
+    client: Client, at: tuple[int, ...], disturb=kill_a_holder, files: str | None = None, loss: str = "logistic"
 ) -> tuple[Problem, Problem, Disturbed]:
     """A problem on workers that are disturbed, of an array or of ``files_of``, and the same in memory."""
     X, y = data()
@@ -86,5 +89,5 @@ def disturbed(
     mortal = Disturbed(client, groups.futures, groups.names)
     mortal.at, mortal.disturb = at, disturb
     loaded.design.groups = mortal
-    risk = MeanRisk("logistic", y)
+    risk = MeanRisk(loss, y)
     return Problem(loaded.design, risk, LAM, intercept=True), Problem(X, risk, LAM, intercept=True), mortal

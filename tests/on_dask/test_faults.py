@@ -212,12 +212,16 @@ def test_a_timeout_names_the_groups_that_it_waited_for(client):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("solver", [NewtonCG(), CoCoA()], ids=["newton_cg", "cocoa"])
-def test_what_stays_beside_a_group_is_computed_again(client, solver):
-    # second derivatives and curvatures of coordinates are on the worker that dies
-    split, whole, groups = disturbed(client, at=(5, 8))
+@pytest.mark.parametrize(
+    ("solver", "loss", "at"),
+    [(NewtonCG(), "logistic", (5, 8)), (NewtonCG(), "hinge", (38, 83)), (CoCoA(), "logistic", (5, 8))],
+    ids=["newton_cg", "centres", "cocoa"],
+)
+def test_what_stays_beside_a_group_is_computed_again(client, solver, loss, at):
+    # second derivatives, centres of the smoothing and curvatures of coordinates are on the worker that dies
+    split, whole, groups = disturbed(client, at=at, loss=loss)
     found = solve(split, solver, tol=1e-5)
-    assert groups.calls > 8
+    assert groups.killed == len(at)
     assert found.converged
     expected = solve(whole, tol=1e-8).certificate
     assert found.certificate.dual <= expected.primal + 1e-12

@@ -38,8 +38,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fenchel.dask.descent import SHARDED
 from fenchel.dask.joint_rounds import JointRounds
+from fenchel.dask.requirements import SHARDED
 from fenchel.dask.rounds import Rounds, SingleRounds
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs

@@ -1,32 +1,45 @@
 r"""Truncated Newton method on groups of rows: products with the Hessian by one task a group.
 
-Minimizes :math:`J(w, b) = \tfrac\lambda2\|w\|^2 + R(Xw + b)` (``objective``) by the line-search Newton-CG method of
-Nocedal and Wright, Numerical Optimization (2nd ed., 2006), algorithm 7.1, with preconditioning.  In each step the
-workers compute the second derivatives of the risk once and keep them; a product with the Hessian
+Minimizes :math:`J(w, b) = \tfrac\lambda2\|w\|^2 + R(Xw + b)` by the line-search Newton-CG method of Nocedal and Wright,
+Numerical Optimization (2nd ed., 2006), algorithm 7.1, with preconditioning.  Losses with kinks are smoothed around the
+last dual point with a decreasing :math:`\mu`: the proximal point method on the dual of ``solvers.newton``, with its
+rules.  :math:`\theta` of the smoothed risk is feasible for the unsmoothed one.
+
+In each step the workers compute the second derivatives of the risk once and keep them (``local_points``); a product
+with the Hessian
 
 .. math:: H = \lambda\begin{pmatrix}I&\\&0\end{pmatrix} + \sum_i \binom{x_i}{1} h_i \binom{x_i}{1}^T
 
-then sends a direction and adds up its images: d numbers each way, as an evaluation of the gradient.  The diagonal of H
-preconditions the conjugate gradients, which end at a tenth of the gradient or at the accuracy that the target gap
-needs.
+then sends a direction and adds up its images: d numbers each way, as an evaluation of the gradient.  Of losses with
+kinks only the active rows, those with :math:`h_i > 0`, are read.  The line search moves numbers alone, as the workers
+keep the scores and their change.
+
+With few features the conjugate gradients are preconditioned by H of a sample of the active rows, of which each group
+sends a matrix of d x d, and else by the diagonal of H.  They end at a tenth of the gradient or at the accuracy that the
+target gap needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.dask.descent import Descent, Direction, State
-from fenchel.dask.objective import Objective, Point
-from fenchel.dask.second_derivatives import Product, hess_diagonal, hess_product, second_derivatives
-from fenchel.numerics.linear_algebra import conjugate_gradients
-from fenchel.problem import Problem
+from fenchel.dask import local_points as local
+from fenchel.dask import shard as on_shard
+from fenchel.dask.design import ShardedDesign, sharded
+from fenchel.dask.requirements import SHARDED
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
+from fenchel.numerics.line_search import line_search
+from fenchel.numerics.linear_algebra import cholesky_solver, conjugate_gradients
+from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
+from fenchel.solvers.newton.rules import AVERAGING_RADIUS, INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
 from fenchel.validation import check_integer
 
 #: relative residual at which conjugate gradients end
@@ -35,40 +48,166 @@ _CG_TOLERANCE = 0.1
 _TARGET_SHARE, _EARLY_TOLERANCE = 0.3, 0.5
 #: smallest curvature of an intercept, relative to the largest
 _SMALLEST_CURVATURE = 1e-3
+#: features up to which groups send H of a sample, 8 MB each
+_MOST_SAMPLED_FEATURES = 1000
+#: active rows per unknown in that sample, as in ``solvers.newton.direction``
+_ROWS_PER_UNKNOWN = 8
+#: the method stalls after this many steps without a gap below this multiple of the smallest gap so far
+_MAX_STEPS_WITHOUT_PROGRESS, _PROGRESS = 100, 0.99
+
+
+@dataclass
+class State:
+    """The present point, of which the workers hold the numbers of the examples."""
+
+    problem: Problem
+    design: ShardedDesign
+    #: the term of the risk of each group, the centre of its smoothing and its point, held on its worker
+    parts: Sequence[Any]
+    centres: Sequence[Any]
+    weights: Floats
+    intercept: Floats
+    mu: float
+    points: Sequence[Any] = ()
+    #: rows with second derivatives
+    active: int = 0
+    risk: float = math.inf
+    #: R(s) + R*(-theta) + theta . s
+    risk_gap: float = math.inf
+    x_theta: Floats = field(default_factory=lambda: np.zeros(0))
+    balance: Floats = field(default_factory=lambda: np.zeros(()))
+    predicted_decrease: float = math.inf
+    #: root mean square change of the scores in the last step
+    radius: float = 0.0
+    best_gap: float = math.inf
+    steps_without_progress: int = 0
+    stalled: bool = False
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def update(self) -> None:
+        """Compute the points of the groups at the weights, and their sums."""
+        groups, at = self.design.groups, {"weights": self.weights, "intercept": self.intercept, "mu": self.mu}
+        self.points = groups.place(local.local_point, self.parts, self.centres, **at)
+        self._add_up()
+
+    def _add_up(self) -> None:
+        found = self.design.groups.map(local.sums, self.parts, self.points)
+        self.risk, self.risk_gap = (math.fsum(one[k] for one in found) for k in (0, 1))
+        self.active = sum(one.active for one in found)
+        self.x_theta = self.design.ordered_sum([one.x_theta for one in found])
+        self.balance = self.design.ordered_sum([one.balance for one in found])
+
+    def move_centre(self) -> None:
+        """Move the centre of the smoothing to the dual point, and decrease mu."""
+        groups = self.design.groups
+        self.centres = groups.place(local.alpha, self.parts, self.points)
+        if self.risk_gap > OBJECTIVE_ROUNDING * self.objective:
+            # once the gap of the risk is rounding error, a smaller mu would only add noise to theta
+            self.mu *= MU_FACTOR
+        self.predicted_decrease = math.inf
+        self.points = groups.place(local.recentred, self.parts, self.centres, self.points, mu=self.mu)
+        self._add_up()
+
+    @property
+    def objective(self) -> float:
+        """J, not smoothed."""
+        return 0.5 * self.problem.lam * float(np.vdot(self.weights, self.weights)) + self.risk
+
+    @property
+    def gradient(self) -> Floats:
+        """The gradient of the smoothed J in w and, if it is free, b."""
+        gradient = (self.problem.lam * self.weights - self.x_theta).ravel()
+        return np.append(gradient, -self.balance) if self.problem.intercept else gradient
+
+    @property
+    def regularizer_gap(self) -> float:
+        residual = self.problem.lam * self.weights - self.x_theta
+        return float(np.vdot(residual, residual)) / (2.0 * self.problem.lam)
+
+    @property
+    def gap(self) -> float:
+        """The duality gap; with a free intercept an estimate, as theta need not sum to zero."""
+        cost = float(np.sum(np.abs(self.balance) * (1.0 + np.abs(self.intercept)))) if self.problem.intercept else 0.0
+        return self.risk_gap + self.regularizer_gap + cost
+
+    def in_two(self, direction: Array) -> dict[str, Floats]:
+        """The parts of a direction in w and in b."""
+        size, intercept = self.weights.size, np.zeros(self.problem.theta_shape[1:])
+        if self.problem.intercept:
+            intercept = direction[size:].reshape(intercept.shape)
+        return {"weights": direction[:size].reshape(self.weights.shape), "intercept": intercept}
 
 
 class Hessian:
-    """H at a point: its diagonal, and products with it."""
+    """H at a point: products with it, and a preconditioner."""
 
-    def __init__(self, objective: Objective, point: Point) -> None:
-        self.objective, self.shape = objective, point.weights.shape
-        groups = objective.design.groups
-        at = {"weights": point.weights, "intercept": point.intercept}
+    def __init__(self, state: State) -> None:
+        self.state, self.lam, self.ridge = state, state.problem.lam, 0.0
+        groups, points = state.design.groups, state.points
+        if state.mu > 0.0 and state.radius > 0.0:
+            # averaged over as far as the scores are expected to move
+            points = groups.place(
+                local.averaged,
+                *(state.parts, state.centres, points),
+                mu=state.mu,
+                radius=AVERAGING_RADIUS * state.radius,
+            )
         #: on the workers
-        self.held: Sequence[Any] = groups.place(second_derivatives, objective.parts, **at)
-        weights, intercept = self._sum(groups.map(hess_diagonal, self.held))
-        lam, outputs = objective.problem.lam, point.weights.size // len(weights)
-        self.diagonal = np.tile(weights + lam, outputs)
-        if objective.problem.intercept:
-            curvature = np.atleast_1d(intercept)
-            least = _SMALLEST_CURVATURE * float(np.max(curvature))
-            self.diagonal = np.append(self.diagonal, np.maximum(curvature, least) if least > 0.0 else lam + curvature)
+        self.points = points
+        few = state.weights.ndim == 1 and state.weights.size <= _MOST_SAMPLED_FEATURES
+        self.precondition = self._sampled() if few else self._diagonal()
 
-    def _sum(self, terms: Sequence[Product]) -> tuple[Floats, Floats]:
-        add = self.objective.design.ordered_sum
+    def _sampled(self) -> Callable[[Array], Array]:
+        """Solutions with H of a sample of the active rows."""
+        state = self.state
+        share = min(1.0, _ROWS_PER_UNKNOWN * state.weights.size / max(1, state.active))
+        begins, offset = [span.start for span in state.design.spans], float(state.random.random())
+        found = state.design.groups.map(local.hess_of_sample, self.points, begins, share=share, offset=offset)
+        add = state.design.ordered_sum
+        gram, border = add([one.gram for one in found]), add([one.border for one in found])
+        matrix = gram + self.lam * np.eye(len(gram))
+        if state.problem.intercept:
+            total = self._curvature(np.array([math.fsum(one.total for one in found)]))
+            matrix = np.block([[matrix, border[:, None]], [border[None, :], total[None, :]]])
+        return cholesky_solver(matrix)
+
+    def _diagonal(self) -> Callable[[Array], Array]:
+        """Quotients by the diagonal of H."""
+        state = self.state
+        weights, intercept = self._sum(state.design.groups.map(local.hess_diagonal, self.points))
+        diagonal = np.tile(weights + self.lam, state.weights.size // len(weights))
+        if state.problem.intercept:
+            diagonal = np.append(diagonal, self._curvature(np.atleast_1d(intercept)))
+        return lambda residual: residual / diagonal
+
+    def _curvature(self, intercept: Array) -> Floats:
+        """The diagonal of H in the intercepts, with a ridge where no row is active, so that H is regular."""
+        largest = float(np.max(intercept))
+        self.ridge = 0.0 if largest > 0.0 else min(self.lam, 1.0)
+        return np.maximum(intercept, _SMALLEST_CURVATURE * largest) + self.ridge
+
+    def _sum(self, terms: Sequence[local.Product]) -> tuple[Floats, Floats]:
+        add = self.state.design.ordered_sum
         return add([term.weights for term in terms]), add([term.intercept for term in terms])
 
     def times(self, direction: Array) -> Floats:
         """Return H times a direction: one broadcast and one ordered sum."""
-        problem, size = self.objective.problem, int(np.prod(self.shape))
-        intercept = np.zeros(problem.theta_shape[1:])
-        if problem.intercept:
-            intercept = direction[size:].reshape(intercept.shape)
-        weights = direction[:size].reshape(self.shape)
-        terms = self.objective.design.groups.map(hess_product, self.held, weights=weights, intercept=intercept)
-        image, total = self._sum(terms)
-        found = (image + problem.lam * weights).ravel()
-        return np.append(found, total) if problem.intercept else found
+        state, at = self.state, self.state.in_two(direction)
+        image, total = self._sum(state.design.groups.map(local.hess_product, self.points, **at))
+        found = (image + self.lam * at["weights"]).ravel()
+        return np.append(found, total + self.ridge * at["intercept"]) if state.problem.intercept else found
+
+
+def _no_centres(design: ShardedDesign) -> Sequence[Floats | None]:
+    return [None] * len(design.spans)
+
+
+def _warm_centres(problem: Problem, design: ShardedDesign, warm: Warm | None) -> Sequence[Floats | None]:
+    """The dual point of a warm start over the c_i, for each group, if it has the right shape."""
+    theta = None if warm is None else np.asarray(warm.witness.theta, dtype=np.float64)
+    if theta is None or theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
+        return _no_centres(design)
+    return design.split(local.per_share(problem.risk, problem.closed_form.project(theta)))
 
 
 def _has_second_derivatives(problem: Problem) -> bool:
@@ -77,11 +216,12 @@ def _has_second_derivatives(problem: Problem) -> bool:
 
 
 @dataclass(frozen=True)
-class NewtonCG(Descent):
-    """Truncated Newton method for smooth sums of losses whose rows lie on workers.
+class NewtonCG(Solver):
+    """Truncated Newton method for sums of losses whose rows lie on workers.
 
-    A step takes several products with the Hessian, each of which moves as many numbers as a gradient.  For tight
-    tolerances and weak regularization, where L-BFGS needs many steps.  Requires ridge (L2).
+    A step takes several products with the Hessian, each of which moves as many numbers as a gradient.  Losses with
+    kinks are smoothed around the last dual point, which makes it a proximal point method on the dual.  Requires ridge
+    (L2).
 
     Parameters
     ----------
@@ -108,16 +248,88 @@ class NewtonCG(Descent):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        known = Need(_has_second_derivatives, "requires a loss with second derivatives: use lbfgs")
-        return (*super().needs, known)
+        return (
+            SHARDED,
+            Need(_has_second_derivatives, "requires a loss with second derivatives, or the multinomial risk"),
+            needs.NO_OVERFLOW,
+            needs.RIDGE,
+        )
 
-    def memory_at_start(self) -> None:
-        return None
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        needs.check_scale(problem)
+        design = sharded(problem)
+        assert design is not None
+        place = design.groups.place
+        weights, intercept = np.zeros(problem.weights_shape), np.zeros(problem.theta_shape[1:])
+        usable = warm if warm is not None and problem.fits(warm.model) else None
+        if usable is not None:
+            weights = np.array(usable.model.weights, dtype=np.float64)
+        if problem.intercept:
+            known = usable.model.intercept if usable is not None else problem.risk.constant_intercept
+            known = problem.best_intercept(problem.design.scores(weights)) if known is None else known
+            intercept = np.array(known, dtype=np.float64)
+        mu, centres = 0.0, _no_centres(design)
+        if not problem.risk.smooth:
+            mu = problem.risk.value_at_zero or 1.0
+            centres = _warm_centres(problem, design, usable)
+        parts = place(on_shard.beside, [problem.risk.part(span) for span in design.spans])
+        state = State(problem, design, parts, place(on_shard.beside, centres), weights, intercept, mu)
+        with np.errstate(over="ignore", invalid="ignore"):
+            state.update()
+        return state
 
-    def direction(self, state: State, gradient: Array, hint: Hint) -> Direction:
-        objective, size = state.objective, state.point.weights.size
-        hessian, lam = Hessian(objective, state.point), objective.problem.lam
-        products = 0
+    def step(self, state: State, hint: Hint) -> float:
+        if state.stalled or state.gap <= OBJECTIVE_ROUNDING * abs(state.objective):
+            return STALLED
+        passes, target = 0.0, hint.target_gap
+        with np.errstate(over="ignore", invalid="ignore"):
+            if state.mu > 0.0 and (
+                (state.predicted_decrease <= INNER_ACCURACY * state.risk_gap and state.risk_gap > 0.5 * target)
+                or state.regularizer_gap <= INNER_GAP * state.risk_gap
+            ):
+                state.move_centre()
+                passes += 1.0
+            passes += self._newton_step(state, hint)
+        progress = state.gap < _PROGRESS * state.best_gap
+        state.steps_without_progress = 0 if progress else state.steps_without_progress + 1
+        state.best_gap = min(state.best_gap, state.gap)
+        state.stalled = state.stalled or state.steps_without_progress >= _MAX_STEPS_WITHOUT_PROGRESS
+        return passes
+
+    def _newton_step(self, state: State, hint: Hint) -> float:
+        """Minimize the quadratic model, then the smoothed objective along its minimizer; return the passes."""
+        gradient, lam, groups = state.gradient, state.problem.lam, state.design.groups
+        direction, passes = self._direction(state, gradient, hint)
+        at, derivative = state.in_two(direction), float(gradient @ direction)
+        if not (derivative < 0.0 and np.isfinite(derivative)):
+            state.stalled = True
+            return passes
+        state.predicted_decrease = -0.5 * derivative
+        changes, square = groups.place(local.score_change, **at), 0.0
+        first = lam * float(np.vdot(state.weights, at["weights"]))
+        second = lam * float(np.vdot(at["weights"], at["weights"]))
+
+        def derivatives(step: float) -> tuple[float, float]:
+            nonlocal square
+            own = state.parts, state.centres, state.points, changes
+            found = groups.map(local.slopes, *own, step=step, mu=state.mu)
+            square = math.fsum(one.square for one in found)
+            slopes = math.fsum(one.first for one in found), math.fsum(one.second for one in found)
+            return first + step * second + slopes[0], second + slopes[1]
+
+        step = line_search(derivatives, derivative, LINE_SEARCH_TOLERANCE)
+        weights, intercept = state.weights + step * at["weights"], state.intercept + step * at["intercept"]
+        if np.array_equal(weights, state.weights) and np.array_equal(intercept, state.intercept):
+            # only another centre can change the weights now
+            state.predicted_decrease, state.stalled = 0.0, state.mu == 0.0
+        state.weights, state.intercept = weights, intercept
+        state.radius = abs(step) * math.sqrt(square / math.prod(state.problem.theta_shape))
+        state.update()
+        return passes + 1.5
+
+    def _direction(self, state: State, gradient: Array, hint: Hint) -> tuple[Floats, float]:
+        """Return the minimizer of the quadratic model, and the passes that it took."""
+        hessian, lam, size, products = Hessian(state), state.problem.lam, state.weights.size, 0
 
         def product(vector: Array) -> Floats:
             nonlocal products
@@ -131,12 +343,31 @@ class NewtonCG(Descent):
         found = conjugate_gradients(
             product,
             -gradient,
-            lambda residual: residual / hessian.diagonal,
+            hessian.precondition,
             tolerance=_CG_TOLERANCE,
             max_products=self.max_products,
             stop=stop,
         )
         if not np.any(found):
-            found = -gradient / hessian.diagonal
-        # the second derivatives and their diagonal take one pass
-        return Direction(found, 1.0, products + 1.0)
+            found = hessian.precondition(-gradient)
+        # of all rows products read those with second derivatives, and so does the preconditioner
+        return found, (products + 1.0) * state.active / state.design.shape[0]
+
+    def expected_gap(self, state: State) -> float:
+        return state.gap
+
+    def expected_objective(self, state: State) -> float:
+        return state.objective
+
+    def propose(self, state: State) -> tuple[Model, Witness]:
+        """Return copies of the weights and of theta, the only n numbers that leave the workers."""
+        problem = state.problem
+        model = Model(state.weights.copy(), None if problem.intercept else problem.no_intercept())
+        if problem.risk.smooth:
+            # w and b of a smooth loss converge together
+            model = with_present_intercept(problem, model, state.intercept)
+        return model, Witness(np.concatenate(state.design.groups.map(local.theta_of, state.points)))
+
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        model, witness = self.propose(state)
+        return with_present_intercept(state.problem, model, state.intercept), witness

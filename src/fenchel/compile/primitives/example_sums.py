@@ -130,6 +130,16 @@ def add_adjoint(rows: Any, selected: Any, theta: Any, result: Any, begin: int, e
 
 
 @loop
+def add_squares(rows: Any, selected: Any, hess: Any, result: Any, begin: int, end: int) -> None:
+    """Add the diagonal of X^T diag(hess) X to ``result``; a column that a row repeats counts each entry alone."""
+    for t in range(np.uint64(begin), np.uint64(end)):
+        i = np.uint64(selected[t])
+        for k in range(np.uint64(row_begin(rows, i)), np.uint64(row_end(rows, i))):
+            value = row_entry(rows, i, k)
+            result[row_column(rows, i, k)] += hess[t] * value * value
+
+
+@loop
 def half_gram(rows: Any, selected: Any, hess: Any, result: Any, border: Any, begin: int, end: int) -> None:
     """Add a matrix A with A + A^T = X^T diag(hess) X to ``result``, and X^T hess to ``border``."""
     for t in range(np.uint64(begin), np.uint64(end)):
