@@ -48,6 +48,22 @@ def test_the_last_of_several_threads_turns_the_collector_on(collector):
     assert gc.isenabled() == collector
 
 
+def test_programs_keep_what_they_load_out_of_collections():
+    code = """
+import gc
+from fenchel.loading import keep_what_loads, no_collection
+counts = []
+for prepare in (lambda: None, keep_what_loads):
+    prepare()
+    with no_collection():
+        loaded = [[] for _ in range(1000)]
+    counts.append(gc.get_freeze_count())
+print(counts[0], counts[1] > 1000, gc.isenabled())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "0 True True\n"
+
+
 def test_names_are_imported_once_and_unknown_ones_named():
     namespace = {"__name__": "package"}
     imported = on_first_use(namespace, {"sqrt": "math"})

@@ -21,6 +21,17 @@ Public = TypeVar("Public", bound=Callable[..., Any])
 _lock = threading.Lock()
 #: how many threads and nested loads are loading now, and whether the collector was on when the first of them began
 _loading, _was_on = 0, True
+#: whether later collections leave out what was loaded
+_keeps = False
+
+
+def keep_what_loads() -> None:
+    """Leave all objects that exist after a load out of later collections, for programs, which end soon.
+
+    The first collection after a load scans what was loaded, 10 to 20 ms after an import of SciPy or numba.
+    """
+    global _keeps
+    _keeps = True
 
 
 @contextmanager
@@ -37,8 +48,11 @@ def no_collection() -> Iterator[None]:
     finally:
         with _lock:
             _loading = max(0, _loading - 1)
-            if not _loading and _was_on:
-                gc.enable()
+            if not _loading:
+                if _keeps:
+                    gc.freeze()
+                if _was_on:
+                    gc.enable()
 
 
 def _after_fork() -> None:

@@ -352,7 +352,13 @@ def test_scikit_learn_is_loaded_without_what_no_command_uses():
 import sys
 from fenchel.frontends.starting import load_scikit_learn
 load_scikit_learn()
-print(sorted({"numpy.ma.core", "pandas", "scipy.optimize"} & set(sys.modules)))
+print(sorted({"asyncio.events", "numpy.ma.core", "pandas", "psutil", "scipy.optimize"} & set(sys.modules)))
+import numpy
+print(numpy.unique([2, 1, 2]), numpy.ma.is_masked(numpy.ones(1)), "numpy.ma.core" in sys.modules)
+import numba
+numba.njit
+import asyncio.events
+print(asyncio.run(asyncio.sleep(0, "done")), asyncio.events.__name__, "numba.core.ir" in sys.modules)
 import scipy.stats
 print(round(float(scipy.stats.norm.cdf(0.0)), 3), "scipy.optimize" in sys.modules)
 import sklearn.utils.fixes
@@ -364,7 +370,8 @@ from scipy.special import logsumexp
 print(len(NumpyDocString("A.\\n\\nNotes\\n-----\\nB.")["Notes"]), logsumexp.__doc__.lstrip()[:11])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:5] == ["[]", "0.5 True", "[1]", "2 numpy.ma", "1 Compute the"]
+    asked = ["[1 2] False False", "done asyncio.events True", "0.5 True", "[1]", "2 numpy.ma", "1 Compute the"]
+    assert done.stdout.split("\n")[:7] == ["[]", *asked]
 
 
 def test_every_loss_with_parameters_has_one_that_the_help_shows():

@@ -17,7 +17,7 @@ from fenchel import Status
 from fenchel.frontends import scoring
 from fenchel.frontends.liblinear import folds, training
 from fenchel.frontends.liblinear.kinds import KINDS
-from fenchel.frontends.liblinear.model import load_model
+from fenchel.frontends.liblinear.model import Model, load_model
 from fenchel.interop import peers
 from front_end_cases import examples, lines_of, three_labels, two_labels
 
@@ -342,3 +342,14 @@ def test_the_problems_are_those_that_foreign_models_are_judged_by():
         assert KINDS[number].loss == name
         assert KINDS[number].l1 == bool(l1_ratio)
     assert {number for number, kind in KINDS.items() if kind.task == "classification"} == {4, *peers.SOLVERS}
+
+
+@pytest.mark.parametrize("labels", [[1, -1], [1, 2, 3]])
+def test_a_model_of_many_features_has_a_line_for_each(labels, tmp_path):
+    k = 1 if len(labels) == 2 else len(labels)
+    weights = np.random.default_rng(0).standard_normal((2501, k))
+    model = Model(KINDS[2], len(labels), labels, len(weights), -1.0, weights.ravel().tolist())
+    (tmp_path / "model").write_bytes(model.content())
+    lines = model.content().decode().split("\nw\n")[1].split("\n")
+    assert lines == [*(" ".join([*(f"{one:.17g}" for one in row), ""]) for row in weights), ""]
+    assert load_model(str(tmp_path / "model")) == model

@@ -2,7 +2,8 @@
 
 SciPy imports all of NumPy, with masked arrays, a compiler of Fortran and tools for tests, and parses and rewrites the
 docstrings of its functions; ``sklearn.utils.fixes`` imports ``scipy.stats`` for one function, and pandas for a question
-about data frames.  Together they take half of the processor time of a small ``fenchel train``.
+about data frames; joblib imports ``asyncio`` and ``psutil``; numba asks every installed package whether it extends it.
+Together they take half of the processor time of a small ``fenchel train``.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-#: what is loaded when something of it is used, and what scikit-learn does without
-_LATER, _WITHOUT = ("numpy.f2py", "numpy.ma", "numpy.testing", "scipy.stats"), "pandas"
-#: SciPy's parser of docstrings
-_DOCSTRINGS = "scipy._lib._docscrape"
+#: what is loaded when something of it is used, and what scikit-learn and joblib do without
+_LATER = ("asyncio", "numpy.f2py", "numpy.ma", "numpy.testing", "scipy.stats", "yaml")
+_WITHOUT = ("pandas", "psutil")
+#: what is known of ``numpy.ma`` before it is imported: numba and ``numpy.unique`` ask whether arrays are masked
+_NO_MASKED = {"MaskedArray": type("NoMaskedArray", (), {}), "is_masked": lambda array: False}
+#: SciPy's parser of docstrings, and numba's search for packages with types of their own, which our loops have none of
+_DOCSTRINGS, _EXTENSIONS = "scipy._lib._docscrape", "numba.core.entrypoints"
 
 
 class _OnFirstUse(ModuleType):
@@ -28,17 +35,14 @@ class _OnFirstUse(ModuleType):
         vars(self).update(known)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        # the path of a package is asked for when a module of it is imported
+        if name.startswith("__") and not (name == "__path__" and self.__name__ in _LATER):
             raise AttributeError(name)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         module = import_module(self.__name__)
         vars(self).update(vars(module))
         return getattr(module, name)
-
-
-class _NoMaskedArray:
-    """What numba asks every array whether it is one; there are none before ``numpy.ma`` is imported."""
 
 
 class _Docstring:
@@ -68,25 +72,25 @@ class _Parameter(NamedTuple):
 
 def load_scipy() -> None:
     """Import NumPy and SciPy's sparse matrices, unless they are there."""
-    from fenchel.loading import no_collection
+    from fenchel.loading import keep_what_loads, no_collection
 
     if "scipy.sparse" in sys.modules:
         return
+    keep_what_loads()
     with no_collection():
         numpy = import_module("numpy")
         for name in _LATER:
-            if name not in sys.modules:
-                known = {"MaskedArray": _NoMaskedArray} if name == "numpy.ma" else {}
-                sys.modules[name] = _OnFirstUse(name, **known)
+            if name not in sys.modules and (name.startswith(("numpy.", "scipy.")) or find_spec(name)):
+                sys.modules[name] = _OnFirstUse(name, **(_NO_MASKED if name == "numpy.ma" else {}))
                 if name.startswith("numpy."):
                     # NumPy's own way of loading it on first use looks here first
                     setattr(numpy, name.removeprefix("numpy."), sys.modules[name])
         if _DOCSTRINGS not in sys.modules:
             sys.modules[_DOCSTRINGS] = _OnFirstUse(_DOCSTRINGS, FunctionDoc=_Docstring, Parameter=_Parameter)
+        if _EXTENSIONS not in sys.modules:
+            sys.modules[_EXTENSIONS] = _OnFirstUse(_EXTENSIONS, init_all=lambda: None)
         import_module("scipy.sparse")
-    # what is loaded now lives until the process ends: later collections need not look at it, nor the last one, when
-    # Python ends, at anything, which takes a tenth of a second
-    gc.freeze()
+    # the last collection, when Python ends, takes a tenth of a second otherwise
     atexit.register(gc.freeze)
 
 
@@ -97,14 +101,18 @@ def load_scikit_learn() -> None:
     from fenchel.loading import no_collection
 
     load_scipy()
-    hidden = _WITHOUT not in sys.modules
-    if hidden:
-        # an import of it raises ImportError, as if it were not installed
-        sys.modules[_WITHOUT] = None  # type: ignore[assignment]
+    with no_collection(), _hidden():
+        import_module("sklearn.utils.fixes")
+
+
+@contextmanager
+def _hidden() -> Iterator[None]:
+    """As if some packages were not installed, unless they are imported already."""
+    hidden = [name for name in _WITHOUT if name not in sys.modules]
+    # an import of them raises ImportError
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
-        with no_collection():
-            import_module("sklearn.utils.fixes")
-        gc.freeze()
+        yield
     finally:
-        if hidden:
-            del sys.modules[_WITHOUT]
+        for name in hidden:
+            del sys.modules[name]
