@@ -15,6 +15,7 @@ renamed file or a reworded comment changes nothing, and a changed constant does.
 A change of these files that can't change results (a renamed variable, a new option that is off), or whose effect was
 measured and is stated, is noted with ``--accept`` in accepted.json; the rows keep the hash that they were made with.
 Each pair of hashes has a reason of its own: rows that are stale together need not be stale for the same change.
+replay.py makes a row of each stale pair again and says how far it is from the stored one.
 """
 
 from __future__ import annotations
@@ -134,6 +135,10 @@ class Study:
         """The stored rows."""
         return Ledger(self.file, self.key).cells
 
+    def row(self, cell: Cell) -> str:
+        """A row as reports name it."""
+        return f"{self.file.parent.parent.name} {' '.join(f'{name}={cell[name]}' for name in self.key)}"
+
 
 class StampedLedger(Ledger):
     """A ledger whose rows say what they were made from; the sources are those in place when it is opened."""
@@ -216,7 +221,7 @@ def stale_rows(study: Study, accepted: Accepted | None = None) -> list[Stale]:
         if "provenance" not in cell:
             continue
         files, present = tuple(study.data(cell)), study.sources(cell, hashes)
-        row = f"{study.file.parent.parent.name} {' '.join(f'{name}={cell[name]}' for name in study.key)}"
+        row = study.row(cell)
         stored = cell["provenance"]
         if not accepted.leads(stored["sources"], present):
             found.append(Stale(row, "sources", stored["sources"], present, study.command(cell)))

@@ -156,14 +156,16 @@ def _thinned(moments: Sequence[Moment]) -> dict[str, str]:
     return {name: " ".join(f"{getattr(moment, name):.6g}" for moment in kept) for name in ("seconds", "primal", "dual")}
 
 
-def jobs(sets: Sequence[str], seeds: int | None = None) -> Iterator[tuple[Job, Sequence[float]]]:
+def jobs(
+    sets: Sequence[str], seeds: int | None = None, exponents: Sequence[int] | None = None
+) -> Iterator[tuple[Job, Sequence[float]]]:
     """The plan: all sets once for every seed, so that seeds are measured at different times."""
     most = max(PLANS[data].seeds for data in sets) if seeds is None else seeds
     for seed in range(most):
         for data in sets:
             plan = PLANS[data]
             if seed < (plan.seeds if seeds is None else seeds):
-                for exponent in plan.exponents:
+                for exponent in plan.exponents if exponents is None else exponents:
                     yield Job(data, exponent, seed), paper.DECAYS[: plan.decays]
 
 
@@ -293,6 +295,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=list(PLANS), default=[name for name in PLANS if name != "clouds"])
     parser.add_argument("--seeds", type=int, help="instead of those of the plan (race_sets.py)")
+    parser.add_argument("--exponents", nargs="+", type=int, help="log2 of C, instead of those of the plan")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for race.json and race.md")
     parser.add_argument("--again", action="store_true", help="run again what was asked for, if it is there already")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
@@ -306,7 +309,7 @@ def main() -> None:
             options.output = Path(tempfile.mkdtemp())
     ledger = StampedLedger(RACE, options.output)
     if not options.report_only:
-        run_missing(ledger, jobs(options.sets, options.seeds), options.again)
+        run_missing(ledger, jobs(options.sets, options.seeds, options.exponents), options.again)
     text = markdown(ledger.cells)
     (options.output / "race.md").write_text(text + "\n", encoding="utf-8")
     print(text)

@@ -31,9 +31,9 @@ PLANS = {
     "satimage": Plan((-6, -3, 0, 3), 5, 3),
     "letter": Plan((-6, -3, 0), 5, 3),
     "news20": Plan((-6, -3, 0, 3), 5, 3),
-    "sector": Plan((-6, -3, 0), 3, 2),
-    "thousand": Plan((-3, 0), 1, 2),
-    "mnist": Plan((-6,), 0, 2),
+    "sector": Plan((-6, -3, 0), 5, 2),
+    "thousand": Plan((-3, 0), 5, 2),
+    "mnist": Plan((-6,), 5, 2),
     "clouds": Plan((-3, 0), 2, 3),
 }
 CLASSES = {"dna": 3, "clouds": 4, "satimage": 6, "mnist": 10, "news20": 20, "letter": 26, "sector": 105}
