@@ -26,23 +26,24 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     The matrix is scaled to a unit diagonal and factorized by Cholesky's method, with the smallest ridge 1e-14, 1e-13,
     ... for which the factorization succeeds.
     """
-    scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
-    scaled = matrix / scale[:, None] / scale[None, :]
+    inverse = 1.0 / np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
     ridge = RIDGE
     while True:
-        scaled[np.arange(len(scale)), np.arange(len(scale))] += ridge
+        scaled = matrix * inverse[:, None]
+        scaled *= inverse
+        scaled.ravel()[:: len(inverse) + 1] += ridge
         # of the transpose, which lies in the order of columns
-        factor, failed = dpotrf(scaled.T, lower=True, clean=False)
+        factor, failed = dpotrf(scaled.T, lower=True, clean=False, overwrite_a=True)
         if not failed:
-            return partial(_solve, factor, scale)
+            return partial(_solve, factor, inverse)
         ridge *= 10.0
 
 
-def _solve(factor: Floats, scale: Array, right: Array) -> Floats:
-    """The solution for a vector, or for each column of a matrix."""
-    by = scale if right.ndim == 1 else scale[:, None]
-    found: Floats = dpotrs(factor, right / by, lower=True)[0]
-    return found / by
+def _solve(factor: Floats, inverse: Array, right: Array) -> Floats:
+    """The solution for a vector, or for each column of a matrix; ``inverse`` are those of the scale."""
+    by = inverse if right.ndim == 1 else inverse[:, None]
+    found: Floats = dpotrs(factor, right * by, lower=True)[0]
+    return found * by
 
 
 def conjugate_gradients(
