@@ -413,3 +413,14 @@ def test_rows_of_an_unpickled_design_are_read_only_and_not_stored(convert, entri
         # loops are compiled for read-only arrays
         assert not one.flags.writeable and not other.flags.writeable
         assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("convert", [np.array, sp.csr_array, sp.csr_matrix])
+def test_a_snapshot_stays_as_it_is(convert):
+    X = convert(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]))
+    design, w = as_design(X), np.array([1.0, 10.0, 100.0])
+    assert design.snapshot(2) is None
+    copy = design.snapshot(6)
+    (X if isinstance(X, np.ndarray) else X.data)[:] = 7.0
+    np.testing.assert_array_equal(copy.scores(w), [20.0, 301.0])
+    assert not np.array_equal(design.scores(w), copy.scores(w))

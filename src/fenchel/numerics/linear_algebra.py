@@ -26,24 +26,24 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     The matrix is scaled to a unit diagonal and factorized by Cholesky's method, with the smallest ridge 1e-14, 1e-13,
     ... for which the factorization succeeds.
     """
-    scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
+    inverse = 1.0 / np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
     ridge = RIDGE
     while True:
-        scaled = matrix / scale[:, None]
-        scaled /= scale
-        scaled.flat[:: len(scale) + 1] += ridge
+        scaled = matrix * inverse[:, None]
+        scaled *= inverse
+        scaled.flat[:: len(inverse) + 1] += ridge
         # the transpose lies in LAPACK's order of columns, so that it needs no copy
         factor, failed = dpotrf(scaled.T, lower=True, clean=False, overwrite_a=True)
         if not failed:
-            return partial(_solve, factor, scale)
+            return partial(_solve, factor, inverse)
         ridge *= 10.0
 
 
-def _solve(factor: Floats, scale: Array, right: Array) -> Floats:
-    """The solution for a vector, or for each column of a matrix."""
-    by = scale if right.ndim == 1 else scale[:, None]
-    found: Floats = dpotrs(factor, right / by, lower=True)[0]
-    return found / by
+def _solve(factor: Floats, inverse: Array, right: Array) -> Floats:
+    """The solution for a vector, or for each column of a matrix; ``inverse`` are those of the scale."""
+    by = inverse if right.ndim == 1 else inverse[:, None]
+    found: Floats = dpotrs(factor, right * by, lower=True)[0]
+    return found * by
 
 
 def conjugate_gradients(

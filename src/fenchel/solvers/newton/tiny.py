@@ -152,7 +152,7 @@ class TinySteps:
         """
         direction, read = np.empty_like(point.gradient), []
         for k, hess in enumerate(point.hess):
-            count = np.count_nonzero(hess)
+            count = int(np.count_nonzero(hess))
             if not count:
                 # the loss is linear at all scores: with its largest curvature the step is a short one
                 hess = self.loss.largest_curvature * (np.ones(len(hess)) if self.shares is None else self.shares)
@@ -172,7 +172,7 @@ class TinySteps:
             _, direction[k], failed = dposv(hessian.T, point.gradient[k], overwrite_a=True)
             if failed:
                 return None
-            read.append(int(count) + len(hess))
+            read.append(count + len(hess))
         found = self._line_search(point, direction)
         if found is None:
             return None
@@ -228,7 +228,8 @@ def solve_tiny(
 ) -> tuple[Floats, Floats, list[int]] | None:
     """Make steps until each gap is ``tol`` times its objective, which is at most ``scales``, or may be rounding error.
 
-    They begin without weights.  Return unknowns, theta and the rows read of each; None if that takes more than ``most``, or a step is not possible.
+    They begin without weights.  Return unknowns, theta and the rows read of each; None if that takes more than
+    ``most``, or a step is not possible.
     """
     theta, unknowns = np.empty(steps.labels.shape), np.empty((len(intercepts), steps.matrix.shape[1]))
     read, alive = [0] * len(intercepts), list(range(len(intercepts)))

@@ -92,27 +92,27 @@ class TinyClasses:
         k, m = self.classes, self.matrix.shape[1]
         roots = np.sqrt(self.shares)[:, None]
         outer = ((roots * point.probabilities)[:, :, None] * self.matrix[:, None, :]).reshape(-1, k * m)
+        roots = roots * np.sqrt(point.probabilities)
         hessian = -(outer.T @ outer)
         for j in range(k):
-            root = self.matrix * (roots * np.sqrt(point.probabilities[:, j : j + 1]))
+            root = self.matrix * roots[:, j : j + 1]
             hessian[j * m : (j + 1) * m, j * m : (j + 1) * m] += root.T @ root
         hessian.ravel()[:: k * m + 1] += np.tile(self.ridge, k)
         if self.free:
             hessian[m - 1 :: m, m - 1 :: m] += 1.0
-        _, direction, failed = dposv(hessian, point.gradient.ravel())
+        _, direction, failed = dposv(hessian.T, point.gradient.ravel(), overwrite_a=True)
         return None if failed else self._line_search(point, direction.reshape(k, m))
 
     def _line_search(self, point: Point, direction: Floats) -> Point | None:
         """Find where the slope of the objective along the direction is small, from a step of length one on."""
-        change, pulled = self.matrix @ direction.T, self.ridge * direction
-        first, bend = float(np.vdot(point.gradient, direction)), float(np.vdot(pulled, direction))
-        pull, length, low, high = float(np.vdot(pulled, point.unknowns)), 1.0, (0.0, first), (math.inf, math.nan)
+        change, first = self.matrix @ direction.T, float(np.vdot(point.gradient, direction))
+        length, low, high = 1.0, (0.0, first), (math.inf, math.nan)
         for _ in range(EVALUATIONS):
             scores = point.scores - length * change
-            derivatives = self._derivatives(scores)
-            slope = float(np.vdot(derivatives[1], change)) + pull - length * bend
+            found = self._point(point.unknowns - length * direction, scores, *self._derivatives(scores))
+            slope = float(np.vdot(found.gradient, direction))
             if abs(slope) <= SMALL_SLOPE * first:
-                return self._point(point.unknowns - length * direction, scores, *derivatives)
+                return found
             low, high = ((length, slope), high) if slope > 0.0 else (low, (length, slope))
             length = between(first, low, high)
         return None
