@@ -83,7 +83,7 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
 
     ``turns`` are those of other steps since the last call: a system is solved once they have taken as long.
     """
-    free, low, high = _free(state, output)
+    free, low, high = free_variables(state, output)
     output.turns_before_newton += turns
     enough = _TURNS * len(free) ** 3 / len(output.table)
     if not 1 < len(free) <= _MOST_FREE or output.turns_before_newton < enough:
@@ -108,7 +108,7 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
     return 0
 
 
-def _free(state: State, output: OutputState) -> tuple[Array, Floats, Floats]:
+def free_variables(state: State, output: OutputState) -> tuple[Array, Floats, Floats]:
     """The free variables of a piecewise quadratic loss, and the bounds on all."""
     loss, table = state.problem.mean_risk.loss, output.table
     form = loss.piecewise_quadratic()

@@ -60,6 +60,7 @@ from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.curvature import check_curvatures, near_mean, squared_distances, squared_norms
 from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand
+from fenchel.solvers.dual_coordinate.face import face_step
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE
 from fenchel.solvers.dual_coordinate.loop_pairs import tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
@@ -317,12 +318,21 @@ class DualCoordinate(Solver):
             active_set.record(tally, part.end, state.problem.lam)
         if active_set.position == active_set.size:
             self._end_epoch(state, output)
+        if self._takes_faces(state, output):
+            turns += face_step(state, output, turns)
         return turns
 
     def _takes_pairs(self, problem: Problem) -> bool:
         """Whether steps on pairs of dual variables are exact: then they may replace other steps with a Gram matrix."""
         plain = self.rule == "auto" and self.stretch == 1.0 and problem.regularizer.kernel() is not None
         return plain and problem.mean_risk.loss.piecewise_quadratic() is not None
+
+    def _takes_faces(self, state: State, output: OutputState) -> bool:
+        """Whether steps on all free variables at once may follow epochs: between them, for rows and ridge."""
+        plain = self.rule == "auto" and self.stretch == 1.0 and self.shrinking and self.shuffle and self.centres
+        rows = state.problem.design.kernel() is None and state.problem.regularizer.is_ridge
+        between = output.active_set.position == 0 and output.simultaneous is None
+        return plain and rows and between and state.problem.mean_risk.loss.piecewise_quadratic() is not None
 
     def _greedy_steps(self, state: State, output: OutputState, part: Part, most: int) -> int:
         """Optimize pairs in the place of an epoch, with a Gram matrix; turns of examples."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part, Tally
+from fenchel.compile.primitives.example_sums import multiply
 from fenchel.kernels import CachedGram
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.problem import Model, Problem, Witness
@@ -48,6 +49,9 @@ class OutputState:
     damping: float = 1e-6
     #: turns of examples since the last one
     turns_before_newton: int = 0
+    #: data passes of epochs before the next step on the free variables of rows (``face``): more before the first one,
+    #: when others than those of the solution are free
+    passes_before_face: float = 30.0
     #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then
     inner_epochs: int = 0
     last_residual: float = math.inf
@@ -121,6 +125,15 @@ class State:
         if blocks is None or not blocks.is_worth_it(part, entries, len(output.v)):
             return Tally(*run(part, sums))
         return blocks.epoch(part, sums, table[:, ALPHA], run, square)
+
+    def scores(self, output: OutputState, selected: Array) -> Floats:
+        """The scores of some examples at the running sums, with the intercept."""
+        result = np.empty(len(selected))
+        multiply(self.rows, selected, output.v, result, 0, len(selected))
+        if len(self.projection):
+            total, offset, centre = output.intercept
+            result += total * (self.spread(output) - self.projection[selected]) - offset + centre
+        return result
 
     def spread(self, output: OutputState) -> float:
         """M + B^2, the square of the centre and of the constant feature."""
