@@ -5,9 +5,9 @@ python benchmarks/dask_scaling.py --peer /path/to/python/with/dask-ml --update-r
 Two data sets of about 1 GB: sparse rows (1,000,000 rows with 80 of 50,000 features) and dense ones (250,000 rows of 500
 features), since dask-ml has no sparse ones.  "throughput" evaluates the risk and its gradient in turn in one process,
 in two independent processes with half of the rows each, and on a cluster of two workers, so that other work on the
-machine disturbs them alike.  "gaps" fits to proved gaps, after a fit of one pass which compiles the loops, and
+machine disturbs them alike.  "gaps" fits to proved gaps, after a fit of some passes which loads the loops, and
 compares each fit on workers with that of the same method in one process (CoCoA+ with dual coordinate descent).
-"hinges" are the fits with the hinge alone, of CoCoA+ and bundles, on a share of the rows (``--scale``).
+"hinges" are the fits with the hinge alone, on a share of the rows (``--scale``), by some solvers (``--solvers``).
 dask-ml runs in its own environment with growing numbers of iterations; its weights are certified here.
 """
 
@@ -43,8 +43,12 @@ from fenchel.risks import MeanRisk
 RESULTS = report.RESULTS / "dask_scaling.json"
 #: relative gaps that the table tells
 GAPS = (1e-2, 1e-3)
+#: passes of a fit before those that are timed, which loads the compiled loops
+_FIRST_PASSES = 10
 #: iterations of dask-ml
 _ITERATIONS = (8, 12, 16, 20)
+#: of the fits on workers
+_SOLVERS = ("auto", "lbfgs", "newton_cg", "cocoa", "bundle")
 
 
 class Row(NamedTuple):
@@ -76,7 +80,7 @@ class Row(NamedTuple):
 def timed(problem: Problem, solver: Any, clock: Callable[[], float]) -> tuple[Any, list[tuple[float, float]]]:
     """The last solution, and the elapsed and the processor seconds to each gap."""
     spent = []
-    solve(problem, solver, tol=0.5, max_iter=1)
+    solve(problem, solver, tol=GAPS[0], max_iter=_FIRST_PASSES)
     for gap in GAPS:
         begin, busy = time.perf_counter(), clock()
         solution = solve(problem, solver, tol=gap, max_iter=200)
@@ -95,6 +99,7 @@ def serial(names: Sequence[str], kind: str, losses: Sequence[str] = ("logistic",
         ("logistic", LBFGS(), alone),
         ("logistic", NewtonCG(), alone),
         ("hinge", "auto", X),
+        ("hinge", NewtonCG(), alone),
     ]
     for loss, solver, design in (case for case in cases if case[0] in losses):
         problem = Problem(design, MeanRisk(loss, y), 1.0 / X.shape[0])
@@ -105,10 +110,15 @@ def serial(names: Sequence[str], kind: str, losses: Sequence[str] = ("logistic",
 
 
 def on_workers(
-    names: Sequence[str], kind: str, losses: Sequence[str] = ("logistic", "hinge"), hinge: str = "dual_coordinate"
+    names: Sequence[str],
+    kind: str,
+    losses: Sequence[str] = ("logistic", "hinge"),
+    hinge: str = "dual_coordinate",
+    solvers: Sequence[str] = _SOLVERS,
 ) -> list[Row]:
-    """Fits on a cluster of two workers; ``hinge`` is what fits with the hinge in one process."""
+    """Fits on a cluster of two workers; ``hinge`` is what ``auto`` takes for the hinge in one process."""
     from fenchel.dask import CoCoA
+    from fenchel.dask.choosing import choose_solver
     from fenchel.dask.cluster import DaskGroups
     from fenchel.solvers import Bundle
 
@@ -129,15 +139,18 @@ def on_workers(
             ("logistic", LBFGS(), "lbfgs"),
             ("logistic", NewtonCG(), "newton_cg"),
             ("logistic", CoCoA(), "dual_coordinate"),
+            ("hinge", "auto", hinge),
+            ("hinge", NewtonCG(), "newton_cg"),
             ("hinge", CoCoA(), hinge),
             ("hinge", CoCoA(epochs=0.25), hinge),
             ("hinge", Bundle(), hinge),
         ]
-        for loss, solver, alone in (case for case in cases if case[0] in losses):
+        for loss, solver, alone in (case for case in cases if case[0] in losses and _name(case[1]) in solvers):
             counting = Counting(client, groups.futures, groups.names)
             loaded.design.groups, loaded.design._last = counting, None
             problem = Problem(loaded.design, MeanRisk(loss, loaded.y), 1.0 / loaded.design.shape[0])
-            solution, spent = timed(problem, solver, lambda: _busiest(client))
+            chosen = choose_solver(problem, solver)
+            solution, spent = timed(problem, chosen, lambda: _busiest(client))
             calls = max(1, counting.calls)
             counts = calls, counting.tasks / calls, counting.moved / calls / 1e6
             name = f"{solution.solver}, {solver.epochs:g} epochs" if isinstance(solver, CoCoA) else solution.solver
@@ -167,6 +180,10 @@ def dask_ml(names: Sequence[str], peer: str) -> Row:
     return Row("dense", "logistic", "two workers", "dask-ml lbfgs", found[-1]["iterations"], spent, (), "lbfgs")
 
 
+def _name(solver: Any) -> str:
+    return solver if isinstance(solver, str) else solver.name
+
+
 def _busiest(client: Any) -> float:
     """Processor seconds of the busiest worker and of this process."""
     return max(client.run(time.process_time).values()) + time.process_time()
@@ -190,6 +207,7 @@ def main() -> None:
         choices=("throughput", "gaps", "hinges", "peer", "allocator", "report"),
         help="a part of the measurements",
     )
+    parser.add_argument("--solvers", nargs="+", choices=_SOLVERS, default=list(_SOLVERS), help="of the fits on workers")
     parser.add_argument("--update-readme", action="store_true")
     options = parser.parse_args()
     found = report.read_json(RESULTS) if RESULTS.exists() else {}
@@ -207,11 +225,11 @@ def main() -> None:
             if options.only == "allocator":
                 allocator(names)
             if options.only in (None, "gaps"):
-                keep("gaps", kind, [*serial(names, kind), *on_workers(names, kind)])
+                keep("gaps", kind, [*serial(names, kind), *on_workers(names, kind, solvers=options.solvers)])
             if options.only == "hinges":
                 called = f"{kind}, {100 * options.scale:g}% of the rows"
                 alone = serial(names, called, ["hinge"])
-                keep("hinges", kind, [*alone, *on_workers(names, called, ["hinge"], alone[0].solver)])
+                keep("hinges", kind, [*alone, *on_workers(names, called, ["hinge"], alone[0].solver, options.solvers)])
             if kind == "dense" and options.peer and options.only in (None, "peer"):
                 keep("peer", kind, [dask_ml(names, options.peer)])
     rates = [row for kind in SHAPES for row in found.get(f"throughput {kind}", [])]

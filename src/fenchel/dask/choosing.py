@@ -12,6 +12,7 @@ from fenchel.dask.newton import NewtonCG
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, Solver
+from fenchel.solvers.choose import Candidate, Choice
 
 #: solvers that need products with X alone
 _PRODUCTS = ("smoothing", "proximal_gradient", "bundle", "agm")
@@ -22,17 +23,20 @@ _MAKERS: dict[str, Callable[[], Solver]] = {
     "cocoa": CoCoA,
     **{name: partial(lambda name: SOLVERS[name](), name) for name in _PRODUCTS},
 }
-#: features above which the cutting planes of a bundle, a vector of weights each, take too much memory on the driver
-_MOST_PLANE_FEATURES = 200_000
 #: groups, and mean squared norm of a row over lam n, up to which CoCoA+ needs fewer exchanges (benchmarks/exchanges.py)
 _FEW_GROUPS, _SMALL_CURVATURE = 4, 1.0
+#: rounds of CoCoA+ after which its pace decides whether the next solver continues: with the hinge they prove about 1e-2
+#: on sparse rows, and its further gaps fall slowly (benchmarks/README.md, On a cluster)
+_ROUNDS = 10.0
+#: data passes of the solver that continues from there to a gap of 1e-3, as measured on the same rows
+_PASSES_OF_NEXT = 20.0
 
 
 def _in_order(problem: Problem) -> tuple[str, ...]:
-    """The solvers that "auto" tries in turn, until one supports the problem.
+    """The solvers that "auto" tries in turn, of those that support the problem.
 
-    Few groups of short rows hardly disturb each other, so that CoCoA+ takes few rounds.  Exchanges of L-BFGS and of
-    bundles do not depend on the number of groups.
+    Few groups of short rows hardly disturb each other, so that CoCoA+ takes few rounds to a moderate gap.  Exchanges of
+    L-BFGS and of Newton-CG do not depend on the number of groups.
     """
     design, joint = problem.design, problem.risk.separable() is None
     own = sharded(problem)
@@ -43,13 +47,11 @@ def _in_order(problem: Problem) -> tuple[str, ...]:
     first = ("cocoa",) if few else ()
     if problem.risk.smooth:
         return (*first, "lbfgs", "proximal_gradient", "bundle")
-    if design.shape[1] > _MOST_PLANE_FEATURES:
-        return ("cocoa", "bundle")
-    return (*first, "bundle", "cocoa")
+    return (*first, "newton_cg", "bundle")
 
 
-def choose_solver(problem: Problem, solver: str | Solver) -> Solver:
-    """Return the solver for a problem on workers; raise if none supports it."""
+def choose_solver(problem: Problem, solver: str | Solver) -> Choice:
+    """Return the solver for a problem on workers, or those that are tried in turn; raise if none supports it."""
     if isinstance(solver, Solver):
         return solver
     if solver != "auto":
@@ -57,11 +59,12 @@ def choose_solver(problem: Problem, solver: str | Solver) -> Solver:
             names = ", ".join(map(repr, ("auto", *_MAKERS)))
             raise FenchelError(f"solver={solver!r} is not for data on workers; choose one of {names}")
         return _MAKERS[solver]()
-    refusals = []
-    for name in _in_order(problem):
-        found = _MAKERS[name]()
-        why = found.supports(problem)
-        if why is None:
-            return found
-        refusals.append(why)
-    raise FenchelError(f"no solver for data on workers supports this problem ({'; '.join(refusals)})")
+    found = [_MAKERS[name]() for name in _in_order(problem)]
+    refusals = [one.supports(problem) for one in found]
+    able = [one for one, why in zip(found, refusals, strict=True) if why is None]
+    if not able:
+        why = "; ".join(why for why in refusals if why is not None)
+        raise FenchelError(f"no solver for data on workers supports this problem ({why})")
+    if isinstance(able[0], CoCoA) and problem.risk.separable() is not None:
+        return [Candidate(able[0], _ROUNDS, lambda problem, target: _PASSES_OF_NEXT), *map(Candidate, able[1:])]
+    return list(map(Candidate, able))

@@ -23,13 +23,15 @@ from fenchel.loading import of_package
 from fenchel.problem import Problem
 from fenchel.progress import report_stage
 from fenchel.solvers import Solver
+from fenchel.solvers.choose import Choice
 from fenchel.validation import processors
 
 T = TypeVar("T", bound=type)
 
 #: what the documentation says of the solvers, in memory and here
 _SOLVERS = 'The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.'
-_OWN_SOLVERS = """"auto", "lbfgs" and "newton_cg" (smooth losses), "cocoa" (means of losses, joint hinges), "smoothing",
+_OWN_SOLVERS = """"auto", "lbfgs" (smooth losses), "newton_cg" (means of losses, the multinomial loss), "cocoa" (means
+    of losses, joint hinges), "smoothing",
     "agm", "proximal_gradient", "bundle", or an object: :class:`fenchel.dask.LBFGS`, :class:`fenchel.dask.NewtonCG`,
     :class:`fenchel.dask.CoCoA`."""
 #: fitted attributes that predictions do not need
@@ -95,7 +97,7 @@ class OnWorkers:
     def problem_of_outputs(self, task: Task) -> None:
         """None: what a small fit solves together is in memory."""
 
-    def _solver_for(self: Any, problem: Problem) -> str | Solver:
+    def _solver_for(self: Any, problem: Problem) -> Choice:
         return choose_solver(problem, self.solver)
 
     def _solver(self) -> str | Solver:

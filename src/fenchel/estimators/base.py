@@ -42,6 +42,7 @@ from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
 from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.choose import Choice
 from fenchel.solving.checkpoint import checked_targets
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.loop import solve
@@ -264,7 +265,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
     def _solver(self) -> str | Solver:
         return self.solver
 
-    def _solver_for(self, problem: Problem) -> str | Solver:
+    def _solver_for(self, problem: Problem) -> Choice:
         """The solver of one of the problems of a fit."""
         return self._solver()
 

@@ -46,7 +46,7 @@ row.  ``Solution.handovers`` and the log record this.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -74,6 +74,10 @@ class Candidate(NamedTuple):
     #: data passes of this solver that take as long as the next one: it goes on while fewer of them would be enough;
     #: None does not look at its pace
     next_cost: NextCost | None = None
+
+
+#: how a solver is chosen: its name or "auto", a solver, or solvers to try in turn
+Choice = str | Solver | Sequence[Candidate]
 
 
 class Row(NamedTuple):
@@ -192,7 +196,7 @@ TABLE = (
 
 
 def choose(
-    problem: Problem, solver: str | Solver, *, tol: float = 1e-3, seed: int = 0, n_jobs: int | None = None
+    problem: Problem, solver: Choice, *, tol: float = 1e-3, seed: int = 0, n_jobs: int | None = None
 ) -> list[Candidate]:
     """Return the solvers to try in turn for a problem.
 
@@ -200,8 +204,8 @@ def choose(
     ----------
     problem : Problem
         The problem to solve.
-    solver : str or Solver
-        The name of a solver, a solver, or "auto".
+    solver : str, Solver or sequence of Candidate
+        The name of a solver, a solver, "auto", or solvers to try in turn.
     tol : float, default=1e-3
         The target of the relative duality gap, on which "auto" depends.
     seed : int, default=0
@@ -244,7 +248,7 @@ def choose(
     return [candidate._replace(solver=_completed(candidate.solver, seed, threads)) for candidate in able]
 
 
-def first_choice(problem: Problem, solver: str | Solver, *, tol: float, seed: int, n_jobs: int | None) -> Solver:
+def first_choice(problem: Problem, solver: Choice, *, tol: float, seed: int, n_jobs: int | None) -> Solver:
     """The first solver that ``choose`` returns; the others are not imported unless it refuses the problem."""
     if isinstance(solver, str) and solver == "auto":
         first = _default(_row(problem, tol).solvers[0])
@@ -272,9 +276,9 @@ def _completed_default(name: str, seed: int, threads: int) -> Solver:
     return _default(name).with_defaults(seed, threads)
 
 
-def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[str, str | None]) -> str:
+def _refusal(problem: Problem, solver: Choice, tol: float, reasons: dict[str, str | None]) -> str:
     """Return the error message: why no solver supports the problem, and what to do."""
-    if solver != "auto":
+    if isinstance(solver, (str, Solver)) and solver != "auto":
         ((name, reason),) = reasons.items()
         advice = "; use solver='auto'" if _has_solver(problem, tol) else _one_against_rest(problem, tol)
         return f"solver={name!r} does not support this problem: {reason}{advice}"
@@ -304,7 +308,7 @@ def _row(problem: Problem, tol: float) -> Row:
     return next(row for row in TABLE if row.applies(facts))
 
 
-def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Candidate]:
+def _candidates(problem: Problem, solver: Choice, tol: float) -> list[Candidate]:
     if isinstance(solver, str):
         if solver == "auto":
             row = _row(problem, tol)
@@ -318,4 +322,7 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
         raise FenchelError(f"solver={solver!r} is unknown{near}; choose one of {names} or pass a solver object")
     if isinstance(solver, Solver):
         return [Candidate(solver)]
+    listed = [one for one in solver if isinstance(one, Candidate)] if isinstance(solver, Sequence) else []
+    if listed and len(listed) == len(solver):
+        return listed
     raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")

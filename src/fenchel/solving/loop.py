@@ -15,8 +15,9 @@ from fenchel.certificate import ProvedShare
 from fenchel.designs.threads import products_in_threads
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.solvers import Solver, choose
+from fenchel.solvers import choose
 from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.choose import Choice
 from fenchel.solving.checkpoint import Checkpoint
 from fenchel.solving.run import Run, Stopping
 from fenchel.solving.schedule import Schedule
@@ -30,7 +31,7 @@ _CHEAP_ENTRIES = 1 << 17
 
 def solve(
     problem: Problem,
-    solver: str | Solver = "auto",
+    solver: Choice = "auto",
     *,
     tol: float = 1e-3,
     max_iter: float = 1000,
@@ -53,10 +54,11 @@ def solve(
     ----------
     problem : Problem
         The problem to minimize.
-    solver : str or Solver, default="auto"
+    solver : str, Solver or sequence of Candidate, default="auto"
         The name of a solver in ``fenchel.solvers.SOLVERS``, a solver object with options, or "auto", which chooses by
         the problem.  A solver that "auto" chose and that stalls, or uses up its share of data passes, is replaced by
-        the next one; ``Solution.handovers`` records it.
+        the next one, as are those of a sequence that ``fenchel.solvers.choose`` returned; ``Solution.handovers``
+        records it.
     tol : float, default=1e-3
         The relative duality gap ``(P - D) / max(|P|, |D|)`` to prove; 0 runs to the rounding floor.
     max_iter : float, default=1000

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from fenchel.certificate import Verdict, judge_outputs
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.problem import Problem
-from fenchel.solvers import Solver
-from fenchel.solvers.choose import first_choice
+from fenchel.solvers.choose import Choice, first_choice
 from fenchel.solving.solution import Solution, Status, Trace, TracePoint
 from fenchel.stopping import Stopped, stops_when
 
 
 def solve_outputs(
     problem: Problem,
-    solver: str | Solver,
+    solver: Choice,
     *,
     tol: float,
     max_iter: float,
