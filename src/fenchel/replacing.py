@@ -14,16 +14,23 @@ _LONGEST_NAME = 40
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content becomes the file when the ``with`` block ends without an error."""
+    """A stream whose content becomes the file when the ``with`` block ends without an error.
+
+    What the system refuses is an OSError with the name of the file.
+    """
+    given = path
     # a link stays, and the file that it leads to is replaced
     path = path.resolve()
     beside = path.with_name(unique_name(path.name[:_LONGEST_NAME], ".part"))
-    # exclusive, with the permissions of any new file
-    stream = beside.open("xb")
     try:
-        with stream:
+        # exclusive, with the permissions of any new file
+        with beside.open("xb") as stream:
             yield stream
         beside.replace(path)
+    except OSError as error:
+        if error.filename in (None, str(beside)):
+            error.filename = str(given)
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fenchel.cli.output import DASH, PROVED, table_lines
+from fenchel.cli.output import DASH, PROVED, check_folder, table_lines
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import ARCHIVE, bare_name, check_data, check_exists
@@ -28,8 +28,10 @@ def convert(options: Namespace) -> int:
             raise FenchelError("--output: name the store: the data have no name")
         bare = bare_name(options.data)
         output = Path((bare.stem or bare.name) + ".store")
+    check_folder(output)
     if options.decimal_comma:
         raise FenchelError("--decimal-comma: a store can't be written from such a table; train on the table itself")
+    load_scikit_learn()
     from fenchel.cli.progress import reading
     from fenchel.cli.reading import delimiter_of, shown_name
     from fenchel.io.converting import convert as converted

@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     if open_closed_streams():
         say("fenchel: the standard output is closed: lead it to a file, or to /dev/null")
         return REFUSED
-    options = parser().parse_args(arguments)
+    options = parser().parsed(arguments)
     names: dict[str, str] = {}
     try:
         with readable_files(options) as names:
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except (FenchelError, ValueError, OSError, MemoryError) as error:
-        message = " ".join((str(error) or type(error).__name__).split())
+        message = " ".join((_of_system(error) or str(error) or type(error).__name__).split())
         for path, name in names.items():
             message = message.replace(path, name)
         say(f"fenchel: {message}")
@@ -57,6 +57,13 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted: nothing was written")
         return INTERRUPTED
+
+
+def _of_system(error: Exception) -> str:
+    """What the system refused, without the number of the error, and for which file."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return ""
+    return f"{error.filename or 'the system refused to read or write'}: {error.strerror}"
 
 
 def _run(options: Namespace) -> int:

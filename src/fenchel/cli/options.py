@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, BooleanOptionalAction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import fenchel
 from fenchel.cli.names import (
@@ -19,6 +18,7 @@ from fenchel.cli.names import (
     REGULARIZERS,
     SOLVERS,
 )
+from fenchel.cli.parsing import Parser
 from fenchel.frontends.main import COMMANDS as FRONT_ENDS
 
 _DATA = (
@@ -41,42 +41,19 @@ _LOSSES = "; for ".join(
 _MEASURES = ", ".join(name + (f":{own[0].upper()}" if own else "") for name, own in MEASURES.items())
 
 
-class _Parser(ArgumentParser):
-    """A parser whose errors are one line."""
-
-    #: the names of commands and options, for suggestions
-    names: tuple[str, ...] = ()
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"fenchel: {message}{self._suggestion(message)}; see `{self.prog} --help`\n")
-
-    def _suggestion(self, message: str) -> str:
-        """What may have been meant by a command or an option that does not exist."""
-        wrong = re.match(r"(?:argument COMMAND: invalid choice: '|unrecognized arguments: )([\w-]+)", message)
-        if wrong is None:
-            return ""
-        # here, since help takes less time without it
-        from difflib import get_close_matches
-
-        shorter = [name for name in self.names if name.startswith("--") and wrong[1].startswith(name)]
-        near = shorter or get_close_matches(wrong[1], self.names, n=1)
-        return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def parser() -> ArgumentParser:
+def parser() -> Parser:
     """The parser of all commands."""
-    top = _Parser(prog="fenchel", description="Linear models that come with a proof.")
+    top = Parser(prog="fenchel", description="Linear models that come with a proof.")
     top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, (help_text, add) in _COMMANDS.items():
         command = commands.add_parser(name, help=help_text, description=help_text, epilog=_status(name))
         add(command)
-        options = (name for action in command._actions for name in action.option_strings if name.startswith("--"))
-        top.names += (name, *options)
+        command.names = tuple(option for action in command._actions for option in action.option_strings)
     for name, help_text in FRONT_ENDS.items():
         # only for the list of commands: the arguments of these never come here
         commands.add_parser(name, help=help_text, add_help=False)
-        top.names += (name,)
+    top.commands = commands.choices
     return top
 
 

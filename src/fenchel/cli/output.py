@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -34,8 +35,17 @@ def check_output(output: Path | None, force: bool, option: str = "output") -> No
         raise FenchelError(f"--{option}: {output} is no regular file, and only such a file is replaced")
     if output.exists() and not force:
         raise FenchelError(f"{output} exists: choose another --{option}, or --force to replace it")
-    if not output.absolute().parent.is_dir():
+    check_folder(output, option)
+
+
+def check_folder(output: Path, option: str = "output") -> None:
+    """Raise unless there is a folder for the file or store, and it can be written to."""
+    folder = output.absolute().parent
+    if not folder.is_dir():
         raise FenchelError(f"--{option}: there is no folder {output.parent}")
+    # where a link leads is where its file is replaced
+    if not os.access(output.resolve().parent, os.W_OK):
+        raise FenchelError(f"--{option}: the folder {output.parent} can't be written to")
 
 
 def check_apart(options: Namespace) -> None:

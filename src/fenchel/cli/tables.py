@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.names import CLASSIFICATION, LOSSES, RANKING, SOLVERS, Chosen, check_one_of, chosen, numbers
 from fenchel.cli.objective import estimator_of, is_ranking, is_regression, settle
-from fenchel.cli.output import DASH, NOT_PROVED, PROVED, check_output, csv_lines, say, table_lines, write
+from fenchel.cli.output import DASH, INTERRUPTED, NOT_PROVED, PROVED, check_output, csv_lines, say, table_lines, write
 from fenchel.errors import FenchelError
 from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import check_data
@@ -54,7 +54,7 @@ def path(options: Namespace) -> int:
     if isinstance(Cs, tuple) and found.accuracy is not None:
         say(f"every C from {Cs[0]:g} to {Cs[1]:g} is proved to be within {100 * found.accuracy:g}% of its optimum")
     proved = all(certificate.meets(goal) for certificate in found.certificates)
-    return PROVED if proved else NOT_PROVED
+    return INTERRUPTED if found.interrupted else PROVED if proved else NOT_PROVED
 
 
 def _values_or_interval(text: str | None) -> Any:

@@ -69,7 +69,10 @@ def cv(options: Namespace) -> int:
     save_model(_model_file(found.estimator, table), output)
     tell(_size(options, table, found.estimator), output)
     tell("\n".join(table_lines(found.header, found.rows)), output)
-    tell(f"C={found.C:g} has the best mean {found.score}; the model is fitted to all rows with it", output)
+    best = f"C={found.C:g} has the best mean {found.score}"
+    if found.interrupted:
+        best = f"interrupted: C={found.C:g} is the best of what was compared, if anything was"
+    tell(f"{best}; the model is fitted to all rows with it", output)
     return report(found.estimator, output, interrupted=found.interrupted)
 
 

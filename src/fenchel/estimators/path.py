@@ -156,7 +156,8 @@ def regularization_path(
             "points so far are returned. Raise time_limit, or end the path at a smaller C."
         )
     proved = interval is not None and all(solution.converged for solution in solutions)
-    return _gathered(values, solutions, task.classes, float(accuracy) if proved else None, total)
+    known = {"classes": task.classes, "accuracy": float(accuracy) if proved else None, "interrupted": stop.is_set()}
+    return _gathered(values, solutions, total, **known)
 
 
 def _one(task: Task, problems: Sequence[LazyProblem]) -> Problem:
@@ -170,9 +171,7 @@ def _one(task: Task, problems: Sequence[LazyProblem]) -> Problem:
     return problems[0]()
 
 
-def _gathered(
-    values: Array, solutions: Sequence[Solution], classes: Array | None, accuracy: float | None, total: float
-) -> RegularizationPath:
+def _gathered(values: Array, solutions: Sequence[Solution], total: float, **known: Any) -> RegularizationPath:
     spans = [solution.path_certificate for solution in solutions if solution.path_certificate is not None]
     # of the rows, spans need the lengths alone: X is not kept
     lengths = row_lengths(spans[0].problem.design)
@@ -182,8 +181,7 @@ def _gathered(
         intercepts=np.array([np.asarray(solution.model.intercept, dtype=np.float64) for solution in solutions]),
         certificates=[solution.certificate for solution in solutions],
         n_iters=np.array([solution.passes for solution in solutions]),
-        classes=classes,
-        accuracy=accuracy,
+        **known,
         _spans=[
             replace(path_certificate, problem=replace(path_certificate.problem, design=lengths))
             for path_certificate in spans

@@ -47,6 +47,8 @@ class RegularizationPath:
         The class labels; None for regression.
     accuracy : float or None
         The relative duality gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``; None for a list of values.
+    interrupted : bool
+        Whether Ctrl-C ended the path.
 
     See Also
     --------
@@ -70,6 +72,7 @@ class RegularizationPath:
     n_iters: Floats
     classes: Array | None
     accuracy: float | None
+    interrupted: bool
     _spans: list[PathCertificate]
     _total: float
     #: of the training rows, and X w of each point; or the reason why predictions are not proved

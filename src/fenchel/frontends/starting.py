@@ -2,8 +2,8 @@
 
 SciPy imports all of NumPy, with masked arrays, a compiler of Fortran and tools for tests, and parses and rewrites the
 docstrings of its functions; ``sklearn.utils.fixes`` imports ``scipy.stats`` for one function, and pandas for a question
-about data frames; joblib imports ``asyncio`` and ``psutil``; numba asks every installed package whether it extends it.
-Together they take half of the processor time of a small ``fenchel train``.
+about data frames; joblib imports ``asyncio`` and ``psutil``.  Together they take half of the processor time of a small
+``fenchel train``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LATER = ("asyncio", "numpy.f2py", "numpy.ma", "numpy.testing", "scipy.stats", "
 _WITHOUT = ("pandas", "psutil")
 #: what is known of ``numpy.ma`` before it is imported: numba and ``numpy.unique`` ask whether arrays are masked
 _NO_MASKED = {"MaskedArray": type("NoMaskedArray", (), {}), "is_masked": lambda array: False}
-#: SciPy's parser of docstrings, and numba's search for packages with types of their own, which our loops have none of
-_DOCSTRINGS, _EXTENSIONS = "scipy._lib._docscrape", "numba.core.entrypoints"
+#: SciPy's parser of docstrings
+_DOCSTRINGS = "scipy._lib._docscrape"
 
 
 class _OnFirstUse(ModuleType):
@@ -87,8 +87,6 @@ def load_scipy() -> None:
                     setattr(numpy, name.removeprefix("numpy."), sys.modules[name])
         if _DOCSTRINGS not in sys.modules:
             sys.modules[_DOCSTRINGS] = _OnFirstUse(_DOCSTRINGS, FunctionDoc=_Docstring, Parameter=_Parameter)
-        if _EXTENSIONS not in sys.modules:
-            sys.modules[_EXTENSIONS] = _OnFirstUse(_EXTENSIONS, init_all=lambda: None)
         import_module("scipy.sparse")
     # the last collection, when Python ends, takes a tenth of a second otherwise
     atexit.register(gc.freeze)

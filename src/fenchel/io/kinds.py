@@ -46,11 +46,13 @@ def is_table(kind: str) -> bool:
 
 
 def check_features(path: Path, asked: str | None = None) -> None:
-    """Raise if a small svmlight file has labels alone: quickly, before what reads larger ones is loaded."""
+    """Raise if a svmlight file is no text, or has few rows of labels alone: before what reads it is loaded."""
     if path.is_dir() or kind_of(path, asked) != SVMLIGHT or bare_name(path).name != path.name:
         return
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
+    if b"\0" in head.partition(b"\n")[0].partition(b"#")[0]:
+        raise FenchelError(f"{path}: holds binary data; a svmlight file has rows LABEL NUMBER:VALUE ...")
     rows = [row for row in (line.partition(b"#")[0].split() for line in head.splitlines()) if row]
     if rows and len(head) < _HEAD and all(len(row) == 1 and _NUMBER.fullmatch(row[0]) for row in rows):
         raise no_features(str(path), len(rows))

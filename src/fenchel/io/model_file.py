@@ -50,7 +50,7 @@ _FEATURES = "features_"
 _FORMAT = 2
 #: bytes of an array from which a part of it, of this many bytes, says whether it is compressed: if that part shrinks to
 #: this share
-_LARGE, _SAMPLE, _WORTHWHILE = 1 << 20, 1 << 16, 0.9
+_LARGE, _SAMPLE, _WORTHWHILE = 1 << 20, 1 << 16, 0.5
 
 
 @dataclass
