@@ -517,6 +517,12 @@ def test_inner_solvers_have_names():
         BlockCoordinate(inner="shark")
 
 
+@pytest.mark.parametrize("relaxation", [0.0, 2.0, np.nan])
+def test_over_relaxation_is_below_two(relaxation):
+    with pytest.raises(FenchelError, match="relaxation must be"):
+        BlockCoordinate(relaxation=relaxation)
+
+
 @pytest.mark.parametrize("inner", ["walrus", "greedy"])
 def test_inner_solvers_say_what_they_take(inner):
     for risk in ("crammer_singer", "costs"):

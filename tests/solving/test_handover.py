@@ -63,7 +63,7 @@ def test_auto_stays_with_descent_that_is_about_to_end_and_leaves_one_that_is_not
     # features of very different sizes: descent alone does not get there
     case = JointCase(risk, n=60, d=4, k=4, lam=1e-2, intercept=True)
     problem = case.problem()
-    X = np.asarray(case.data()[0]) * np.array([1.0, 10.0, 1.0, 1e-2])
+    X = np.asarray(case.data()[0]) * np.array([1.0, 30.0, 1.0, 1e-2])
     hard = type(problem)(X, problem.risk, case.lam, intercept=True)
     alone = solve(hard, "block_coordinate", tol=1e-6)
     found = solve(hard, tol=1e-6)

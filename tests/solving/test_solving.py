@@ -10,7 +10,7 @@ from agreement import assert_certified
 from catalog import PLAIN_CASES, SOLVER_NAMES, Case
 from fenchel import FenchelError, Model, Problem, Status, Witness, certify, solve
 from fenchel.regularizers import L2, Regularizer
-from fenchel.risks import MeanRisk
+from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
 from fenchel.solvers import STALLED, DualCoordinate, Hint, Need, Newton, Solver
 from fenchel.solvers.dual_coordinate import solver as module
 from fenchel.solving.schedule import Schedule
@@ -320,6 +320,19 @@ def test_a_certificate_waits_longer_for_a_solver_that_computes_its_gap():
         assert schedule.passes_left(0.0, on_time=False) == due
         # the target gap is certified at once
         assert not schedule.is_early(1.0, 0.5, 1.0, on_time=False)
+
+
+@pytest.mark.parametrize("risk", [WestonWatkins, CrammerSinger])
+def test_block_coordinate_expects_about_the_gap_of_its_certificate(risk):
+    """So its certificates can wait: one is enough, and it does not prove much more than was asked for."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 5, 1000)
+    X = rng.standard_normal((5, 12))[y] + rng.standard_normal((1000, 12))
+    for tol in (1e-1, 1e-2, 1e-3):
+        solution = solve(Problem(X, risk(y), 1e-3), "block_coordinate", tol=tol, max_iter=10_000)
+        assert solution.converged
+        assert len(solution.trace) <= 2
+        assert solution.certificate.relative_gap > 0.2 * tol
 
 
 @pytest.mark.parametrize("intercept", [False, True])

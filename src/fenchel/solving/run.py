@@ -240,8 +240,9 @@ class Run:
         return self.proving is not None and self.best is not None and self.proving.met(self.best)
 
     def _computes_gap(self) -> bool:
-        """Whether expected gaps are those of certificates: of a smoothed loss they are those for one mu."""
-        return self.solver.computes_gap and self.problem.risk.smooth
+        """Whether expected gaps are about those of certificates: of a smoothed mean they are those for one mu."""
+        smoothed = self.problem.risk.separable() is not None and not self.problem.risk.smooth
+        return self.solver.computes_gap and not smoothed
 
     def _decayed(self) -> bool:
         """Whether the gap is less than ``decay`` times the one after the first pass."""

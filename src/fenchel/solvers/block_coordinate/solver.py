@@ -4,6 +4,11 @@ Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + R(XW^T + 1b^T)` for the Weston-
 multinomial risk through the dual.  Random permutations of the examples; one step minimizes the dual over an example's
 whole block (``loop_blocks``, ``loop_softmax``) and costs k times the example's non-zeros.
 
+Over-relaxation.  A step :math:`\alpha\to\alpha'` that is exact for the curvature :math:`q/\omega` in place of q
+increases the dual by at least :math:`(1/\omega - 1/2)\,q\|\alpha' - \alpha\|^2`, and where the blocks of many examples
+depend on each other it leaves less to the next epochs: with :math:`\omega = 1.5` (1.4 to 1.6 are as good) passes to
+1e-3 are 5 to 35% fewer on dna, letter and banking77.  The softmax needs few epochs anyway.
+
 Unregularized intercepts.  As in ``dual_coordinate`` they are a constant feature B whose centre moves to the solution
 after each epoch: the augmented Lagrangian for :math:`\sum_i\theta_i = 0`, which are k - 1 equations, since rows of
 theta add up to zero; the intercepts add up to zero.  The certificate restores the equality.
@@ -55,7 +60,7 @@ _INNER = ("root", "walrus", "greedy")
 _MANY_CLASSES, _MOST_LISTED = 128, 32
 #: more dual variables than this are stored in single precision by default (512 MB in double precision)
 _MANY = 1 << 26
-#: single precision is enough for gaps down to this share of R(0)
+#: single precision of alpha is enough for gaps down to this share of R(0)
 _SINGLE_GAP = 1e-5
 #: and, of v, down to this many roundings of the product of the norms of a row and of v
 _SINGLE_ROUNDINGS = 8.0 * float(np.finfo(np.float32).eps)
@@ -70,8 +75,8 @@ _FEW_WEIGHTS = 1 << 12
 _READ_BETWEEN_AVERAGES = 8.0
 #: data passes between two updates at least: epochs over small active sets take less time than an update
 _PASSES_BETWEEN_AVERAGES = 0.25
-#: the gap with averaged weights over the sum of the gaps of examples: 0.6 to 0.72 on dna and letter
-_AVERAGED_GAP = 0.8
+#: the gap with averaged weights over the sum of the gaps of examples: 0.49 to 0.68 on dna and letter, 0.76 once
+_AVERAGED_GAP = 0.7
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,9 @@ class BlockCoordinate(Solver):
         Threads for the epochs of large data with a joint hinge, each with a block of the examples ([2]_).  The steps,
         and so the result within ``tol``, depend on it, and are the same in each run; ``n_jobs`` of
         :func:`fenchel.solve` does not set it.
+    relaxation : float, default=1.5
+        Over-relaxation of the steps of joint hinges with ``inner="root"`` ([3]_): the curvature of a block is divided
+        by it.  1 makes the exact steps of [1]_; steps ascend for numbers below 2.
 
     See Also
     --------
@@ -109,6 +117,8 @@ class BlockCoordinate(Solver):
     ----------
     .. [1] Y. Wang and C. Scott. "An exact solver for the Weston-Watkins SVM subproblem." ICML, 2021.
     .. [2] C. Ma et al. "Adding vs. averaging in distributed primal-dual optimization." ICML, 2015.
+    .. [3] O. Mangasarian and D. Musicant. "Successive overrelaxation for support vector machines." IEEE Transactions on
+           Neural Networks 10(5), 1999.
 
     Examples
     --------
@@ -129,7 +139,10 @@ class BlockCoordinate(Solver):
     single: bool | None = None
     accuracy: float = 1e-12
     n_jobs: int = 1
+    relaxation: float = 1.5
     name: ClassVar[str] = "block_coordinate"
+    #: 0.5 to 1.1 times that of a certificate on dna, letter and banking77, from a relative gap of 0.03 on
+    computes_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("inner", self.inner, _INNER)
@@ -138,6 +151,7 @@ class BlockCoordinate(Solver):
         check_number("accuracy", self.accuracy, above=0.0)
         check_seed(self.seed)
         processors(self.n_jobs)
+        check_number("relaxation", self.relaxation, above=0.0, below=2.0)
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -169,14 +183,15 @@ class BlockCoordinate(Solver):
         table = np.zeros((risk.examples, 3))
         table[:, CENTRING] = square - projection
         table[:, SCALE] = shares / lam
-        table[:, CURVATURE] = table[:, SCALE] * (norms + constant)
+        softmax, gram = risk.dual_block == "entropy", problem.gram_in_memory
+        exact = softmax or self.inner != "root"
+        table[:, CURVATURE] = table[:, SCALE] * (norms + constant) / (1.0 if exact else self.relaxation)
         sum_bound = np.inf if risk.dual_block == "box" else 1.0
         inner = {
             "root": RootBlock(sum_bound),
             "walrus": SortedBlock(1.0),
             "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
-        softmax, gram = risk.dual_block == "entropy", problem.gram_in_memory
         count = processors(self.n_jobs)
         single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
         in_parts = problem.cached_gram is not None
@@ -260,7 +275,6 @@ class BlockCoordinate(Solver):
         active_set = state.active_set
         active_set.restore_after(hint.certificates)
         single = state.blocks.v.dtype == np.float32 or (self.single is None and state.blocks.alpha.dtype == np.float32)
-        # the norm of v takes a pass over all weights, and hardly changes within an epoch
         between = active_set.position == 0
         if single and (active_set.stalled or (between and hint.target_gap < self._single_floor(state))):
             state.in_double_precision(alpha=self.single is None)
@@ -279,11 +293,16 @@ class BlockCoordinate(Solver):
 
     def _single_floor(self, state: State) -> float:
         """The gap for which sums in single precision are not enough."""
-        problem, v = state.problem, state.blocks.v
-        rounding = 0.0
-        if v.dtype == np.float32:
-            rounding = _SINGLE_ROUNDINGS * float(np.sqrt(problem.design.mean_square * np.vdot(v, v)))
-        return max(_SINGLE_GAP * problem.risk.value_at_zero, rounding)
+        problem, v, epochs = state.problem, state.blocks.v, state.active_set.epochs
+        # the norm of v takes a pass over all weights, and changes less and less
+        if epochs > 2 * state.known_floor[0]:
+            of_alpha = of_v = 0.0
+            if state.blocks.alpha.dtype == np.float32:
+                of_alpha = _SINGLE_GAP * problem.risk.value_at_zero
+            if v.dtype == np.float32:
+                of_v = _SINGLE_ROUNDINGS * float(np.sqrt(problem.design.mean_square * np.vdot(v, v)))
+            state.known_floor = epochs, max(of_alpha, of_v)
+        return state.known_floor[1]
 
     def _entries_per_turn(self, state: State) -> int:
         """The entries that are read and written for one example."""

@@ -48,6 +48,8 @@ class State:
     average: RunningAverage | None = None
     #: the number of an epoch, and the dual objective at its end
     known_objective: tuple[int, float] = (-1, 0.0)
+    #: the number of an epoch, and the gap for which single precision was not enough then
+    known_floor: tuple[int, float] = (-1, 0.0)
     #: the blocks of threads, if there are several
     simultaneous: Simultaneous | None = None
 
