@@ -17,6 +17,9 @@ from fenchel.plotting.style import NOTE, PALETTE, PROVED, beside, checked_axes, 
 
 #: values of C at which the gap between the points of a path is drawn, and weights that are drawn at most
 _VALUES, _LINES = 400, 30
+#: points of a path up to which each has a marker; of more, the gap is drawn as the largest one of each stretch of C,
+#: since a peak between each two points would be one dark area
+_MARKED, _STRETCHES = 60, 60
 #: weights with a name and a colour of their own
 _NAMED = len(PALETTE)
 #: decades of the axis of gaps below the largest one
@@ -153,25 +156,38 @@ class PathDisplay(Display):
 
     def _draw_gap(self, ax: Any, values: Floats, proved: Sequence[Certificate]) -> None:
         between, points = (_resolved(found) for found in (proved, self.path.certificates))
+        label = "proved for every C"
+        if len(self.path.Cs) > _MARKED:
+            between, label = _largest_of_stretches(between), "proved for every C (its peaks)"
         tops = [gap for gap in (*between, *points) if np.isfinite(gap)]
         tops += [] if self.path.accuracy is None else [self.path.accuracy]
         top = max(tops, default=1.0)
         bottom = min(max(min(tops, default=top) / 3.0, top * 10.0**-_DECADES), top / 20.0)
         heights = np.where(np.isfinite(between), np.maximum(between, bottom), bottom)
         ax.fill_between(values, bottom, heights, color=PROVED, alpha=0.25, linewidth=0)
-        (self.gap_line_,) = ax.plot(values, heights, color=PROVED, linewidth=1.2, label="proved for every C")
-        seen = np.isfinite(points) & (points >= bottom)
-        ax.plot(self.path.Cs[seen], points[seen], "o", color=PALETTE[0], markersize=4, label="points of the path")
-        if not np.all(seen):
-            below = "within rounding" if not np.any(np.isfinite(points[~seen])) else f"below {bottom:.0e}"
-            ax.plot(self.path.Cs[~seen], np.full(int(np.sum(~seen)), bottom), "v", color=PALETTE[0], markersize=5,
-                    markerfacecolor="none", clip_on=False, label=f"points of the path, {below}")  # fmt: skip
+        (self.gap_line_,) = ax.plot(values, heights, color=PROVED, linewidth=1.2, label=label)
+        if len(self.path.Cs) <= _MARKED:
+            self._draw_points(ax, points, bottom)
         if self.path.accuracy is not None:
             label = f"accuracy = {self.path.accuracy:g}"
             ax.axhline(self.path.accuracy, linestyle="--", linewidth=1, color=NOTE, label=label)
         finish(ax, "", xscale="log", yscale="log", xlabel="C", ylabel="certified relative gap")
         ax.set_ylim(bottom, 2.0 * top)
         beside(ax)
+
+    def _draw_points(self, ax: Any, points: Floats, bottom: float) -> None:
+        seen = np.isfinite(points) & (points >= bottom)
+        ax.plot(self.path.Cs[seen], points[seen], "o", color=PALETTE[0], markersize=4, label="points of the path")
+        if not np.all(seen):
+            below = "within rounding" if not np.any(np.isfinite(points[~seen])) else f"below {bottom:.0e}"
+            ax.plot(self.path.Cs[~seen], np.full(int(np.sum(~seen)), bottom), "v", color=PALETTE[0], markersize=5,
+                    markerfacecolor="none", clip_on=False, label=f"points of the path, {below}")  # fmt: skip
+
+
+def _largest_of_stretches(gaps: Floats) -> Floats:
+    """Each gap replaced by the largest one of its stretch of neighbours; NaN where none is resolved."""
+    stretches = np.array_split(gaps, min(_STRETCHES, len(gaps)))
+    return np.concatenate([np.full(len(one), np.fmax.reduce(one)) for one in stretches])
 
 
 def _resolved(certificates: Sequence[Certificate]) -> Floats:
