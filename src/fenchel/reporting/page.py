@@ -124,7 +124,7 @@ def checked_target(path: Any) -> Path:
     # a link is followed; a broken one is where a new file goes
     real = target.resolve()
     if real.exists() and not stat.S_ISREG(real.stat().st_mode):
-        what = "a folder" if real.is_dir() else "no regular file"
+        what = "a folder" if real.is_dir() else "not a regular file"
         raise FenchelError(f"path={str(target)!r} is {what}: a report never replaces it; give the name of a file")
     if not real.parent.is_dir():
         raise FenchelError(f"path={str(target)!r}: the folder {str(real.parent)!r} does not exist; create it first")
