@@ -80,8 +80,8 @@ class PathDisplay(Display):
             The result of :func:`fenchel.regularization_path`.
         feature_names : sequence of str, default=None
             Names of the features.
-        ax : sequence of two or three matplotlib Axes, default=None
-            The axes to draw on.
+        ax : matplotlib Axes or a sequence of two or three of them, default=None
+            The axes to draw on; one is divided into two.
 
         Returns
         -------
@@ -99,10 +99,12 @@ class PathDisplay(Display):
         plt = pyplot("plot_path")
         if ax is None:
             ax = plt.subplots(2, 1, figsize=(7.2, 6.4), sharex=True, layout="constrained", height_ratios=(1.4, 1.0))[1]
+        if np.size(ax) == 1:
+            ax = _two_in_one(np.ravel(ax)[0])
         if np.size(ax) not in (2, 3):
             raise FenchelError(
                 "ax must be two matplotlib Axes, for the weights and for the gap, or three, with the objective between "
-                f"them, got {np.size(ax)}"
+                f"them, or one, which is divided, got {np.size(ax)}"
             )
         for each in ax:
             checked_axes(each)
@@ -184,6 +186,17 @@ class PathDisplay(Display):
                     markerfacecolor="none", clip_on=False, label=f"points of the path, {below}")  # fmt: skip
 
 
+def _two_in_one(ax: Any) -> list[Any]:
+    """Two Axes, one below the other, in the place of a subplot."""
+    place = checked_axes(ax).get_subplotspec()
+    if place is None:
+        raise FenchelError("ax must be a subplot, as plt.subplots()[1] is, to be divided; or pass two Axes")
+    ax.set_axis_off()
+    grid = place.subgridspec(2, 1, height_ratios=(1.4, 1.0))
+    upper = ax.figure.add_subplot(grid[0])
+    return [upper, ax.figure.add_subplot(grid[1], sharex=upper)]
+
+
 def _largest_of_stretches(gaps: Floats) -> Floats:
     """Each gap replaced by the largest one of its stretch of neighbours; NaN where none is resolved."""
     stretches = np.array_split(gaps, min(_STRETCHES, len(gaps)))
@@ -203,9 +216,9 @@ def plot_path(path: Any, *, ax: Any = None, feature_names: Sequence[str] | None 
     path : RegularizationPath
         The result of :func:`regularization_path`.  The 8 weights that become largest have names and colours; with more
         than 30 weights, the 30 that become largest are drawn.
-    ax : sequence of two or three matplotlib Axes, default=None
+    ax : matplotlib Axes or a sequence of two or three of them, default=None
         The axes to draw on, the weights on the first and the gap on the last; with three, the objective and the band in
-        which the optimum is proved to lie are on the second.  None makes a new figure with two.
+        which the optimum is proved to lie are on the second.  One is divided into two.  None makes a new figure.
     feature_names : sequence of str, default=None
         Names of the features; None numbers them, x0, x1, ….
 
