@@ -25,7 +25,7 @@ def number(text):
     """A decimal number, infinity or NaN."""
     text = _DIGITS_APART.sub("", text.strip())
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
@@ -40,7 +40,7 @@ def whole(text):
     """A whole number."""
     text = _DIGITS_APART.sub("", text)
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
 
@@ -102,7 +102,7 @@ def front_end_rows(content, svm_light):
                 continue
             feature, colon, value = field.partition(":")
             if not colon or not last < whole(feature) < 2**31:
-                raise ValueError(f"{field!r} is no feature, or does not follow the one before")
+                raise ValueError(f"{field!r} is not a feature, or does not follow the one before")
             last = whole(feature)
             entries.append((last, bare_number(value)))
         rows.append((bare_number(fields[0]), entries))

@@ -60,7 +60,7 @@ def pages() -> dict[Path, str]:
 def _page(room: ModuleType, title: str, purpose: str, sections: list[Section]) -> str:
     title = f"{title} ({room.__name__})"
     parts = [f"{title}\n{'=' * len(title)}\n", f".. module:: {room.__name__}\n", f"{purpose}\n"]
-    # constants are no classes or functions
+    # constants are not classes or functions
     names = [name for name in room.__all__ if callable(getattr(room, name))]
     for heading, belongs in sections:
         own = [name for name in names if belongs(getattr(room, name))]

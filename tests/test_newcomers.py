@@ -1,5 +1,6 @@
 """Wrong turns of people who have read the pages alone: each message names what was wrong and what to do."""
 
+import pickle
 import re
 from pathlib import Path
 
@@ -11,24 +12,26 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC, NuSVC  # noqa: F401 (the page names them)
 
 import fenchel
 from fenchel import (
     FenchelError,
     KernelClassifier,
     LinearClassifier,
+    LinearClassifierCV,
     LinearRanker,  # noqa: F401 (the page names it)
     LinearRegressor,
     MeasureClassifier,
     OnlineClassifier,
-    SequenceClassifier,  # noqa: F401 (the page names it)
+    SequenceClassifier,
     certify,
     plot_convergence,  # noqa: F401 (the page names it)
 )
 from fenchel.cli.main import main
 from fenchel.io import load_model, save_model
 from fenchel.losses import Logistic, Quantile, check_loss
+from fenchel.reporting import report  # noqa: F401 (the page names it)
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "newcomer.md").read_text(encoding="utf-8")
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -152,7 +155,7 @@ def test_model_files_say_what_they_cannot_hold(tmp_path):
         save_model(path, make_pipeline(StandardScaler(), model).fit(X, Y))
     assert not path.exists()
     path.write_bytes(b"a pickle")
-    with pytest.raises(FenchelError, match="nor one of save_model: it is no archive of arrays"):
+    with pytest.raises(FenchelError, match="nor one of save_model: it is not an archive of arrays"):
         load_model(path)
 
 
@@ -168,6 +171,32 @@ def test_misspelt_commands_and_options_have_a_suggestion(arguments, near, capsys
     with pytest.raises(SystemExit):
         main(arguments)
     assert f"(did you mean {near!r}?); see `fenchel" in capsys.readouterr().err
+
+
+def test_every_argument_of_a_constructor_is_checked_but_not_those_of_classes_that_take_any():
+    with pytest.raises(TypeError, match=r"LinearClassifierCV\(\) has no parameter 'C'"):
+        LinearClassifierCV(C=1.0)
+
+    class Mine(LinearClassifier):
+        def __init__(self, extra=1, **others):
+            super().__init__(**others)
+            self.extra = extra
+
+    assert Mine(extra=2, C=3.0).C == 3.0
+
+
+def test_what_an_estimator_lacks_has_a_reason_and_is_absent():
+    for estimator in (SequenceClassifier(), OnlineClassifier(), fenchel.LinearSVC()):
+        assert not hasattr(estimator, "predict_proba")
+        assert type(pickle.loads(pickle.dumps(estimator))) is type(estimator)
+    with pytest.raises(AttributeError, match="'OnlineClassifier' object has no attribute 'proba'"):
+        _ = OnlineClassifier().proba
+
+
+def test_lazy_frames_are_collected_first():
+    polars = pytest.importorskip("polars", reason="data frames")
+    with pytest.raises(FenchelError, match=r"got a LazyFrame\. Pass X\.collect\(\)"):
+        LinearClassifier().fit(polars.DataFrame({"a": [1.0, 2.0]}).lazy(), [0, 1])
 
 
 def _wrong_usages():

@@ -129,7 +129,7 @@ class NotANumber(Logistic):
     [
         (HalfConjugate(), r"HalfConjugate: conjugate\(u=.*\) = .* is too small: .* prove too much"),
         (LargeConjugate(), r"LargeConjugate: conjugate\(u=.* is too large: .* prove too little"),
-        (OtherSign(), r"OtherSign: derivative\(s=.*, y=.*is no subgradient"),
+        (OtherSign(), r"OtherSign: derivative\(s=.*, y=.*is not a subgradient"),
         (NarrowDomain(), r"NarrowDomain: domain\(y=.* must hold every slope"),
         (NotConvex(), "NotConvex: .*not convex"),
         (OtherLoop(), r"OtherLoop: dual_step of compiled\(\) returns alpha"),
@@ -230,7 +230,7 @@ class ShiftedIntercept(MeanRisk):
     [
         (SmallConjugate(SIGNS), "is too small: .*prove too much"),
         (TooLargeConjugate(SIGNS), "is too large: .*prove too little"),
-        (DoubledSubgradient(SIGNS), "subgradient is no subgradient"),
+        (DoubledSubgradient(SIGNS), "subgradient is not a subgradient"),
         (TightSmoothing(SIGNS), "at least R - mu D"),
         (ShiftedIntercept("squared", SIGNS), "best_intercept is"),
         (RocAUC, "pass an instance of your class"),

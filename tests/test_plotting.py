@@ -59,7 +59,7 @@ def test_a_path_shows_its_weights_and_what_is_proved_between_its_points():
     assert set(accuracy.get_ydata()) == {0.05}
     assert plot_path(path, ax=[weights, proof])[0] is weights
     with pytest.raises(FenchelError, match="ax must be two matplotlib Axes"):
-        plot_path(path, ax=weights)
+        plot_path(path, ax=[weights, proof, weights, proof])
     with pytest.raises(FenchelError, match="path must be"):
         plot_path(X)
 

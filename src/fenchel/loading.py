@@ -18,6 +18,19 @@ from typing import Any, TypeVar
 
 Public = TypeVar("Public", bound=Callable[..., Any])
 
+#: the counterparts of classes of scikit-learn that have no namesake here
+_ELSEWHERE = {
+    **dict.fromkeys(("Ridge", "Lasso", "ElasticNet", "QuantileRegressor", "HuberRegressor"), "LinearRegressor"),
+    **dict.fromkeys(("SGDRegressor", "PoissonRegressor", "LinearRegression"), "LinearRegressor"),
+    **dict.fromkeys(("SGDClassifier", "RidgeClassifier"), "LinearClassifier"),
+    **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV"), "LinearRegressorCV"),
+    "LogisticRegressionCV": "LinearClassifierCV",
+    "Perceptron": "OnlineClassifier",
+    "SVC": "KernelClassifier",
+    "SVR": "KernelRegressor",
+    "lasso_path": "regularization_path",
+}
+
 _lock = threading.Lock()
 #: how many threads and nested loads are loading now, and whether the collector was on when the first of them began
 _loading, _was_on = 0, True
@@ -77,7 +90,7 @@ def on_first_use(namespace: dict[str, Any], homes: Mapping[str, str | None]) -> 
             # here, since an import of the package takes less time without it
             from difflib import get_close_matches
 
-            near = get_close_matches(name, homes, n=1)
+            near = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in homes else get_close_matches(name, homes, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         home = homes[name]

@@ -14,7 +14,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 
-#: what other libraries call a loss, a measure, a kernel, a regularizer or a parameter, in lower case
+#: what other libraries call a loss, a measure, a kernel, a regularizer, a solver or a parameter, in lower case
 _ELSEWHERE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("log", "log_loss", "cross_entropy", "deviance"), ("logistic",)),
     **dict.fromkeys(("squared_error", "mse", "least_squares"), ("squared",)),
@@ -24,6 +24,7 @@ _ELSEWHERE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("alpha", "lam", "lambda", "reg_lambda"), ("C",)),
     "c": ("C",),
     "gaussian": ("rbf",),
+    **dict.fromkeys(("lbfgs", "liblinear", "newton-cholesky", "sag", "saga", "sgd"), ("auto",)),
     "lasso": ("l1",),
     "penalty": ("regularizer",),
     "ridge": ("l2",),

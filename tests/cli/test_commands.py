@@ -94,7 +94,7 @@ def test_a_measure_with_a_parameter(folder, given, parameters):
     ("arguments", "words"),
     [
         (["--loss", "quantil:0.9"], "loss='quantil' is unknown (did you mean 'quantile'?)"),
-        (["--loss", "quantile:x"], "'x' in 'quantile:x' is no number"),
+        (["--loss", "quantile:x"], "'x' in 'quantile:x' is not a number"),
         (["--loss", "quantile:0.1,2"], "quantile has the parameter quantile, got 'quantile:0.1,2'"),
         (["--loss", "logistic:2"], "logistic has no parameter"),
         (["--loss", "quantile:2"], "quantile"),
@@ -129,7 +129,7 @@ def test_a_model_of_a_table_predicts_a_svmlight_file(folder, capsys):
 def test_lines_and_columns_are_counted_as_an_editor_does(folder, capsys):
     """It was "row 0, column 2"."""
     (folder / "a.csv").write_text("a,b,y\n1,2,0\n3,4x,1\n")
-    assert "a.csv: line 3, column 2 (b): '4x' is no number" in refused(capsys, "train", "a.csv")
+    assert "a.csv: line 3, column 2 (b): '4x' is not a number" in refused(capsys, "train", "a.csv")
 
 
 def test_tabs_and_names(folder, capsys):
@@ -152,7 +152,7 @@ def test_a_data_file_is_no_model(folder, capsys):
     """It recommended allow_pickle."""
     (folder / "a.csv").write_text("a,b,y\n1,2,0\n")
     said = refused(capsys, "predict", "a.csv", "d.svm")
-    assert "a.csv: is no model" in said
+    assert "a.csv: is not a model" in said
     assert "pickle" not in said
     np.savez("objects.npz", about=np.array([{}], dtype=object), allow_pickle=True)
     said = refused(capsys, "info", "objects.npz")
@@ -314,7 +314,7 @@ def test_predictions_are_written_as_a_whole(folder, capsys):
     assert (folder / "p.txt").read_text().split() == [str(one) for one in load(folder / "m.npz").estimator.predict(X)]
     os.mkfifo("fifo")
     capsys.readouterr()
-    assert "is no regular file" in refused(capsys, "predict", "m.npz", "d.svm", "-o", "fifo", "--force")
+    assert "is not a regular file" in refused(capsys, "predict", "m.npz", "d.svm", "-o", "fifo", "--force")
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_model_file_whose_classes_are_no_characters(tmp_path, capsys, model):
         arrays = dict(archive)
     arrays["classes_"] = np.array([0x110000, 65], dtype=np.uint32).view("U1")
     np.savez(damaged, **arrays)
-    assert "the classes are no text" in refused(capsys, "certify", damaged)
+    assert "the classes are not text" in refused(capsys, "certify", damaged)
 
 
 def test_a_model_file_with_a_pickle_runs_nothing(tmp_path, capsys, model):

@@ -135,7 +135,7 @@ def test_ends_of_lines_and_blank_lines_do_not_matter(tmp_path, end, last, first)
         (b"a\nb\n", "line 1 has 1 column; write a token and its label"),
         (b"a A\nb\0 B\n", "line 2 has a NUL character"),
         (b"a A\rb B\n", "line 1 has a carriage return within it"),
-        (b"a A\n\xff B\n", "is no text in UTF-8"),
+        (b"a A\n\xff B\n", "is not text in UTF-8"),
     ],
 )
 def test_wrong_files(folder, capsys, content, words):
@@ -238,7 +238,10 @@ def model(tmp_path_factory):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (TEXT.replace("I-NP", "I-VP", 1), "line 4: the label I-VP is none of the model's: B-NP, B-VP, I-NP, O"),
+        (
+            TEXT.replace("I-NP", "I-VP", 1),
+            "line 4: the label I-VP is not among the labels of the model: B-NP, B-VP, I-NP, O",
+        ),
         (TEXT.replace("cat", "dog"), "the model has no feature 'U"),
         (TEXT + "\n. . O\n", "the model was trained on 14 tokens and these are 15"),
         (re.sub(r" \S+$", "", TEXT, flags=re.MULTILINE), "has no column of labels"),

@@ -44,7 +44,7 @@ def test_a_first_row_of_texts_that_other_rows_have_too_is_no_header(capsys):
 
 
 def test_names_that_are_numbers_are_no_row_with_a_class_of_its_own(capsys):
-    assert "'target' of the first row is no number" in said(capsys, "train", "numbers.csv", "-o", "m.npz")
+    assert "'target' of the first row is not a number" in said(capsys, "train", "numbers.csv", "-o", "m.npz")
     assert main(["train", "numbers.csv", "--header", "-o", "m.npz"]) == 0
     assert "10 rows, 2 features, 2 classes" in capsys.readouterr().out
 

@@ -127,7 +127,7 @@ def test_a_model_through_standard_output_and_input(folder, monkeypatch, capsysbi
 def test_errors_about_standard_input_name_it(monkeypatch, capsys):
     for content, words in (
         (b"", "standard input: is empty"),
-        (b"a,b,y\n1,2,0\n3,x,1\n", "standard input: line 3, column 2 (b): 'x' is no number"),
+        (b"a,b,y\n1,2,0\n3,x,1\n", "standard input: line 3, column 2 (b): 'x' is not a number"),
         (b"\x1f\x8bno", "standard input: "),
     ):
         give(monkeypatch, content)
@@ -215,12 +215,12 @@ def test_decimal_commas(folder, capsys):
     check()
     (folder / "q.csv").write_text(text(";", rows=[ROWS[0], *rows[1:]]))
     assert main(["train", "q.csv"]) == 2
-    assert "'9,1' is no number, and the rows before have numbers: " in (said := capsys.readouterr().err)
+    assert "'9,1' is not a number, and the rows before have numbers: " in (said := capsys.readouterr().err)
     assert "--decimal-comma reads such numbers" in said
 
 
 def test_decimal_commas_are_no_categories(folder, capsys):
-    """A column of them was one of categories, or of names that are no categories."""
+    """A column of them was one of categories, or of names that are not categories."""
     (folder / "p.csv").write_text("a;ok\n" + "1,5;yes\n-2,25;no\n" * 3)
     assert main(["train", "p.csv"]) == 2
     error = "column 1 (a) has texts such as '-2,25': --decimal-comma reads them as numbers, --text as categories"
@@ -241,7 +241,7 @@ def test_numbers_that_are_taken_as_classes_are_noted(folder, capsys):
     (folder / "q.csv").write_text("a,y\n" + "".join(f"{k},{k % 3}.5\n" for k in range(9)))
     assert main(["train", "q.csv"]) == 2
     assert capsys.readouterr().err == (
-        "fenchel: labels such as 0.5 are no classes; to predict numbers, choose a loss of regression, such as "
+        "fenchel: labels such as 0.5 are not classes; to predict numbers, choose a loss of regression, such as "
         "--loss squared\n"
     )
 
@@ -249,7 +249,7 @@ def test_numbers_that_are_taken_as_classes_are_noted(folder, capsys):
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [
-        ("a,b,y\n1,2,0\nx,4,1\n", [], "line 3, column 1 (a): 'x' is no number, and the rows before have numbers"),
+        ("a,b,y\n1,2,0\nx,4,1\n", [], "line 3, column 1 (a): 'x' is not a number, and the rows before have numbers"),
         ("a,b,y\nx,2,0\n1,4,1\n", [], "line 3, column 1 (a): '1' is a number, and the rows before have texts"),
         ("a,b,y\n1,2,0\n3,inf,1\n", [], "line 3, column 2 (b): 'inf' is infinite"),
         ("a,b,y\n1,2,0\n3,4,\n", [], "line 3, column 3 (y): the label is missing"),
@@ -258,7 +258,7 @@ def test_numbers_that_are_taken_as_classes_are_noted(folder, capsys):
         ("a,b,y\n" + "".join(f"id{k},{k},{k % 2}\n" for k in range(99)), [], "99 different texts in 99 rows"),
         ("a,b,y\n1,2,0\n3,4,1\n", ["--drop", "z"], "--drop: p.csv has no column 'z'"),
         ("1,2,0\n3,4,1\n", ["--drop", "0"], "--drop names columns of a header"),
-        ("a,b,y\n1,2,0\n3,4,1\n", ["--text", "y"], "--text: column 3 (y) of p.csv is no feature"),
+        ("a,b,y\n1,2,0\n3,4,1\n", ["--text", "y"], "--text: column 3 (y) of p.csv is not a feature"),
         ("a,b,y\n1,2,0\n3,4,1\n", ["--delimiter", "||"], "--delimiter must be one character"),
         ("a,b,y\n\u0661,2,0\n3,4,1\n", [], "line 3, column 1 (a): '3' is a number, and the rows before have texts"),
     ],
@@ -279,7 +279,7 @@ def test_a_model_of_texts_refuses_other_data(folder, capsys):
     (folder / "n.csv").write_text("age,city,income\nold,Rome,3\n")
     for data, words in (
         ("d.svm", "the model was trained on columns with texts: give it a table"),
-        ("n.csv", "line 2, column 1 (age): 'old' is no number, and the model was trained on numbers in this column"),
+        ("n.csv", "line 2, column 1 (age): 'old' is not a number, and the model was trained on numbers in this column"),
     ):
         assert main(["predict", "m.npz", data]) == 2
         assert words in capsys.readouterr().err

@@ -202,12 +202,12 @@ def test_weights_count_where_they_mean_something():
     np.testing.assert_allclose(
         same.coef_, MeasureClassifier("f1", surrogate="bound", random_state=0).fit(X, y).coef_, rtol=1e-9
     )
-    with pytest.raises(FenchelError, match="class_weight has no meaning for measure='roc_auc', in which it cancels"):
+    with pytest.raises(FenchelError, match="class_weight does not apply to measure='roc_auc', in which it cancels"):
         MeasureClassifier("roc_auc", class_weight="balanced").fit(X, y)
     for measure in ("f1", "prbep", own):
-        with pytest.raises(FenchelError, match=r"sample_weight has no meaning for .* unless all weights are integers"):
+        with pytest.raises(FenchelError, match=r"sample_weight does not apply to .* unless all weights are integers"):
             MeasureClassifier(measure).fit(X, y, sample_weight=weight + 0.5)
-        with pytest.raises(FenchelError, match="class_weight has no meaning for"):
+        with pytest.raises(FenchelError, match="class_weight does not apply to"):
             MeasureClassifier(measure, class_weight="balanced").fit(X, y)
     heavy = MeasureClassifier("accuracy", class_weight={0: 1, 1: 10}, random_state=0).fit(X, y)
     assert np.sum(heavy.predict(X)) > np.sum(MeasureClassifier("accuracy", random_state=0).fit(X, y).predict(X))

@@ -162,7 +162,7 @@ def test_weights_count_as_repeated_rows(full_products):
         weighted = MultilabelClassifier(tol=tol, random_state=0, max_iter=1e4, **options).fit(X, Y, weight)
         repeated = clone(weighted).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
         assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=10 * tol)
-    with pytest.raises(FenchelError, match="sample_weight has no meaning for measure='f1'"):
+    with pytest.raises(FenchelError, match="sample_weight does not apply to measure='f1'"):
         MultilabelClassifier(measure="f1").fit(X, Y, weight + 0.5)
 
 

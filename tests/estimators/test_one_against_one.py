@@ -121,7 +121,7 @@ def test_votes_are_no_probabilities():
     X, y = four_classes()
     model = LinearClassifier("logistic", multi_class="ovo", random_state=0).fit(X, y)
     assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match="votes of pairs are no probabilities"):
+    with pytest.raises(AttributeError, match="votes of pairs are not probabilities"):
         model.predict_proba(X)
 
 

@@ -105,7 +105,7 @@ def test_queries_are_kept(tmp_path):
         ),
         ("-9007199254740992 1:1\n", r"line 1, column 1: '-9007199254740992' as a label"),
         ("1 1:1\n# c\n1 1:1\n2 \t qid:4 1:2\n", r"line 4 has qid:, and the rows before have none"),
-        ("1 qid:100000000000000000 1:1\n", "is no whole number below 10"),
+        ("1 qid:100000000000000000 1:1\n", "is not a whole number below 10"),
     ],
 )
 def test_what_a_store_can_not_hold_is_refused_with_its_line(tmp_path, monkeypatch, text, words):
@@ -553,7 +553,7 @@ def test_convert_train_predict_and_certify(tmp_path, monkeypatch, capsys):
     assert "a.conll: is a file of labelled sequences (.conll), and only rows are converted" in capsys.readouterr().err
     for command in ("predict", "certify"):
         assert main([command, "a.svm.npz", "a.conll"]) == 2
-        assert "a.conll: is a file of labelled sequences (.conll), and the model is none" in capsys.readouterr().err
+        assert "a.conll: is a file of labelled sequences (.conll), and the model was trained" in capsys.readouterr().err
 
 
 def test_weights_of_a_store_take_part_in_training(tmp_path, capsys):

@@ -75,21 +75,21 @@ def test_parquet(tmp_path, blocks, dtype):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("1,2\n3,x\n", {}, "line 2, column 2: 'x' is no number, and all columns of a store"),
+        ("1,2\n3,x\n", {}, "line 2, column 2: 'x' is not a number, and all columns of a store"),
         ("1,2\n3,\n", {}, "line 2, column 2: the value is missing"),
         ("1,2\n3,4,5\n", {}, "line 2 has 3 fields, the first one 2"),
         ("1,nan\n", {}, "line 1, column 2: the value is missing"),
         ("inf,1\n", {}, "line 1, column 1: 'inf' is infinite"),
         ("1,9007199254740993\n", {}, r"label 9007199254740993 .* whole number of 2\^53"),
-        ("1,2,0.5\n", {"qid": 2}, "query 0.5 is no whole number"),
-        ("1,2,1e17\n", {"qid": 2}, "no whole number below"),
+        ("1,2,0.5\n", {"qid": 2}, "query 0.5 is not a whole number"),
+        ("1,2,1e17\n", {"qid": 2}, "not a whole number below"),
         ("a,b\n1,2\n", {"label": "c"}, "--label: .* has no column 'c'; it has the columns a, b"),
         ("1,2\n", {"qid": "5"}, "--qid: .* has no column '5'"),
         ("1,2\n", {"qid": 1, "label": 1}, "name one column twice"),
         ("1\n", {}, "no column besides the labels"),
         ("", {}, "holds no rows"),
         ("a,b\n", {}, "holds no rows"),
-        ('1,"2\n', {}, "is no table|never closed"),
+        ('1,"2\n', {}, "is not a table|never closed"),
         ('a,y\n1,2\n"3,4\n', {}, r"a\.csv: line 3: unexpected end of data"),
         ("y,a,y\n1,2,0\n", {"label": "y"}, "has 2 columns 'y'; rename them"),
         ("1,2\n", {"label": "²"}, "has no column '²'"),
@@ -111,7 +111,7 @@ def test_what_is_refused_leaves_no_store(tmp_path, text, options, words):
 
 def test_a_header_in_another_encoding_is_refused_by_name(tmp_path):
     (tmp_path / "a.csv").write_bytes("a,é\n1,2\n".encode("latin-1"))
-    with pytest.raises(FenchelError, match=r"a\.csv: is no table in UTF-8"):
+    with pytest.raises(FenchelError, match=r"a\.csv: is not a table in UTF-8"):
         convert(tmp_path / "a.csv", tmp_path / "a.store")
 
 
@@ -129,7 +129,7 @@ def test_parquet_that_is_refused(tmp_path, columns, words):
     with pytest.raises(FenchelError, match=words):
         convert(tmp_path / "a.parquet", tmp_path / "a.store")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no parquet")
-    with pytest.raises(FenchelError, match="damaged or no Parquet file"):
+    with pytest.raises(FenchelError, match="damaged or not a Parquet file"):
         convert(tmp_path / "a.parquet", tmp_path / "a.store")
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
@@ -176,7 +176,7 @@ def test_a_parquet_file_whose_columns_have_no_names_in_utf_8(tmp_path):
 @pytest.mark.parametrize("query", [2**53, -(2**53), -(2**63)])
 def test_queries_that_floats_merge(tmp_path, query):
     pq.write_table(pa.table({"q": [1, query], "x": [1.0, 2.0], "y": [0, 1]}), tmp_path / "a.parquet")
-    with pytest.raises(FenchelError, match="is no whole number below 2"):
+    with pytest.raises(FenchelError, match="is not a whole number below 2"):
         convert(tmp_path / "a.parquet", tmp_path / "a.store", qid="q")
 
 

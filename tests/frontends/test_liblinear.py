@@ -308,7 +308,7 @@ def test_what_is_written(call, folder):
     (folder / "own.certificate").write_text("mine")
     said = call("liblinear train -q d own")
     assert said.status == 0
-    assert said.err == "own.certificate is no certificate of Fenchel, and is not replaced\n"
+    assert said.err == "own.certificate is not a certificate of Fenchel, and is not replaced\n"
     assert (folder / "own.certificate").read_text() == "mine"
     before = (folder / "d.model.certificate").read_text()
     call("liblinear train -q -c 3 d")

@@ -48,7 +48,7 @@ def test_wrong_calls_of_train(call, folder, words):
 
 WRONG_LINES = {
     "1 1:1\n\n": (2, "has no label"),
-    "1 1:1\nx 1:1\n": (2, "the label 'x' is no number"),
+    "1 1:1\nx 1:1\n": (2, "the label 'x' is not a number"),
     "1 0:1\n": (1, "number the features from 1"),
     "1 2:1 1:1\n": (1, "must ascend"),
     "1 1:1 1:2\n": (1, "must ascend"),

@@ -24,12 +24,14 @@ from sklearn.linear_model import (
     SGDClassifier,
     SGDRegressor,
 )
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from fenchel import FenchelError, LinearClassifier, Problem, certify
+from fenchel import FenchelError, LinearClassifier, OnlineClassifier, Problem, certify
 from fenchel.risks import MeanRisk
 from versions import SKLEARN
 
@@ -212,7 +214,7 @@ def test_other_data_are_refused():
         certify(model, X, np.where(y == "a", "z", y))
     with pytest.raises(FenchelError, match="needs the targets"):
         certify(model, X, None)
-    with pytest.raises(FenchelError, match="sample_weight must be"):
+    with pytest.raises(FenchelError, match="Negative values in data passed to `sample_weight`"):
         certify(model, X, y, sample_weight=-np.ones(80))
     with pytest.raises(ValueError, match="inconsistent"):
         certify(model, X[:-1], y)
@@ -240,6 +242,29 @@ def test_a_kernel_that_is_not_semi_definite_has_no_proof(kernel):
     model = SVC(kernel=kernel, gamma=0.5, coef0=1.0).fit(X, y)
     with pytest.raises(FenchelError, match="not positive semi-definite"):
         certify(model, X, y)
+
+
+def test_the_best_model_of_a_search_is_judged():
+    X, y, _ = classes_of(2)
+    pipeline = make_pipeline(StandardScaler(), LinearSVC(tol=1e-9, max_iter=100_000))
+    search = GridSearchCV(pipeline, {"linearsvc__C": [0.1, 0.5]}, cv=3).fit(X, y)
+    judged = certify(search, X, y)
+    assert judged.relative_gap < 1e-5
+    assert f"C={search.best_params_['linearsvc__C']:g}," in judged.objective
+
+
+def test_other_rows_columns_and_targets_than_those_of_the_fit_are_named():
+    X, y, _ = targets_of()
+    with pytest.raises(FenchelError, match="X has 2 features, and the SVR was fitted to 5"):
+        certify(SVR().fit(X, y), X[:, :2], y)
+    with pytest.raises(FenchelError, match="y has 2 targets or classes, the model weights for 1"):
+        certify(SVR().fit(X, y), X, np.column_stack([y, y]))
+    with pytest.raises(FenchelError, match=r"y must hold numbers for this model: .* 'a'; pass the y of its fit"):
+        certify(Ridge().fit(X, y), X, ["a"] * len(y))
+    with pytest.raises(FenchelError, match=r"^OneVsRestClassifier has several models: certify each of its estimators_"):
+        certify(OneVsRestClassifier(LinearSVC()).fit(X, y > 0), X, y > 0)
+    with pytest.raises(FenchelError, match=r"has no certificate: .* Its own certify\(X, y\) judges it"):
+        certify(OnlineClassifier().fit(X, y > 0), X, y > 0)
 
 
 def test_crammer_and_singer_of_two_classes():

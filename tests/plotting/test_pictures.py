@@ -117,6 +117,31 @@ def test_the_steps_of_a_pipeline_are_passed():
 # --- paths
 
 
+def test_one_subplot_is_divided_for_a_path():
+    path = regularization_path(X[50:], Y[50:], [0.01, 1.0], loss="logistic", random_state=0)
+    figure, axes = plt.subplots(1, 2)
+    weights, gap = plotting.plot_path(path, ax=axes[1])
+    assert weights.figure is figure
+    assert (weights.get_ylabel(), gap.get_xlabel()) == ("weight", "C")
+    assert axes[1].get_position().contains(*gap.get_position().min + 1e-9)
+    with pytest.raises(FenchelError, match="ax must be a subplot"):
+        plotting.plot_path(path, ax=figure.add_axes((0.0, 0.0, 0.1, 0.1)))
+
+
+def test_a_path_of_many_points_shows_the_largest_gaps_without_markers():
+    path = regularization_path(X[50:], Y[50:], np.geomspace(1e-3, 1e3, 70), loss="logistic", random_state=0)
+    _, gap = plotting.plot_path(path)
+    line = next(line for line in gap.get_lines() if line.get_label() == "proved for every C (its peaks)")
+    assert all(line.get_marker() in (None, "None", "") for line in gap.get_lines())
+    drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    assert all(drawn[C] >= one.relative_gap for C, one in zip(path.Cs, path.certificates, strict=True) if C in drawn)
+
+
+def test_the_time_of_one_certificate_is_seen_from_zero():
+    ax = plotting.plot_convergence([plotting.GapCurve.point("one", seconds=2.0, gap=1e-3)])
+    assert ax.get_xlim()[0] == 0.0
+
+
 def test_gaps_within_rounding_do_not_stretch_the_axis():
     path = regularization_path(
         X[50:], Y[50:], [1e-6, 1e-2, 1.0], loss="logistic", l1_ratio=1.0, tol=1e-4, random_state=0
@@ -126,7 +151,7 @@ def test_gaps_within_rounding_do_not_stretch_the_axis():
     low, high = display.ax_[1].get_ylim()
     assert high / low < 1e8
     names = {line.get_label() for line in display.lines_}
-    assert names <= {"a", "b", r"\$c", "d" * 21 + "…"}
+    assert names <= {"a", "b", r"\$c", "d" * 14 + "…" + "d" * 7}
     sizes = [np.max(np.abs(line.get_ydata())) for line in display.lines_]
     assert sizes == sorted(sizes, reverse=True)
     assert all(size > 0 for size in sizes)

@@ -201,7 +201,7 @@ def test_only_regular_files_are_replaced(small, tmp_path, monkeypatch):
     os.mkfifo(fifo)
     for path, said in (
         (folder, "is a folder"),
-        (fifo, "is no regular file"),
+        (fifo, "is not a regular file"),
         (tmp_path / "no" / "x", "does not exist"),
     ):
         with pytest.raises(FenchelError, match=said):

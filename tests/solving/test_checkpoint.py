@@ -124,10 +124,10 @@ def test_damaged_and_foreign_files_are_refused_and_kept(tmp_path, path):
     others[0][directory + 6], others[1][directory + 8], others[2][directory + 10] = 76, 1, 77
     for content in (b"", b"precious notes", whole[:-40], *map(bytes, others)):
         path.write_bytes(content)
-        with pytest.raises(FenchelError, match="is no checkpoint, or is damaged"):
+        with pytest.raises(FenchelError, match="is not a checkpoint, or is damaged"):
             solve(problem(), checkpoint=path)
         assert path.read_bytes() == content
-    with pytest.raises(FenchelError, match="no regular file"):
+    with pytest.raises(FenchelError, match="not a regular file"):
         solve(problem(), checkpoint=tmp_path)
     with pytest.raises(FenchelError, match="there is no folder"):
         solve(problem(), checkpoint=tmp_path / "no" / "where.npz")
@@ -184,9 +184,9 @@ def test_a_description_of_another_version_is_refused(path, changed, words):
     ("target", "words"),
     [
         ("", "checkpoint must be the name of a file or None, got an empty name"),
-        (".", r"checkpoint: \. is no regular file"),
-        ("folder", "checkpoint: folder is no regular file"),
-        (os.devnull, "checkpoint: .* is no regular file"),
+        (".", r"checkpoint: \. is not a regular file"),
+        ("folder", "checkpoint: folder is not a regular file"),
+        (os.devnull, "checkpoint: .* is not a regular file"),
         ("no/where.npz", "checkpoint: there is no folder no"),
         ("a\0b", "checkpoint: .* can't be the name of a file"),
         ("a" * 300, "checkpoint: .* can't be the name of a file"),
@@ -200,7 +200,7 @@ def test_a_target_that_is_no_file_is_refused_before_anything_is_written(tmp_path
         LinearClassifier(multi_class="ovr", checkpoint=target).fit(X, np.arange(len(X)) % classes)
     # of the numbered files, only one can't be written
     (tmp_path / "long.1.npz").mkdir()
-    with pytest.raises(FenchelError, match=r"checkpoint: long\.1\.npz is no regular file"):
+    with pytest.raises(FenchelError, match=r"checkpoint: long\.1\.npz is not a regular file"):
         LinearClassifier(multi_class="ovr", checkpoint="long.npz").fit(X, np.arange(len(X)) % 3)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "long.1.npz"]
 

@@ -2,7 +2,7 @@
 Train until predictions are proved
 ==================================
 
-``tol`` is one way to end a fit. :class:`fenchel.ProvedShare` is another: go on until a given share of the predictions
+``tol`` is one way to end a fit. :class:`fenchel.ProvedShare` is another: train until a given share of the predictions
 on some rows, which need no labels, is proved to be those of every exact optimum.
 """
 

@@ -72,8 +72,8 @@ class Screened:
         Whether the weight of a feature is zero at every optimum.  None unless the penalty has a lasso part and the loss
         is a smooth one with a bounded second derivative.
     examples : ndarray of bool of shape (n,) or (n, k), or None
-        Whether the dual variable of an example is zero at every optimum: it is no support vector.  None unless the loss
-        is a hinge or has bounded slopes or a tube, and is piecewise quadratic, and the penalty strongly convex.
+        Whether the dual variable of an example is zero at every optimum, no support vector.  None unless the loss is
+        a hinge or has bounded slopes or a tube, and is piecewise quadratic, and the penalty strongly convex.
     at_bound : ndarray of bool of shape (n,) or (n, k), or None
         Whether the dual variable of an example is on the bound of its domain that is not zero at every optimum: an
         example that every optimum counts with the same slope.

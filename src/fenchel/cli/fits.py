@@ -82,7 +82,7 @@ def prove_again(estimator: Any, X: Any, y: Any, more: dict[str, Any], *, rigorou
         unknown = unknown_labels(y, estimator.classes_)
         if unknown:
             names = ", ".join(map(str, estimator.classes_[:10])) + (", …" if len(estimator.classes_) > 10 else "")
-            raise FenchelError(f"the label {unknown[0]!s} is none of the classes of the model: {names}")
+            raise FenchelError(f"the label {unknown[0]!s} is not among the classes of the model: {names}")
     task = estimator.as_fitted(estimator.encode(X, y, **more))
     trained, given = len(estimator.theta_), task.design.shape[0]
     if trained != given:

@@ -91,7 +91,7 @@ def _number(option: str, text: str, part: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise FenchelError(f"--{option}: {part!r} in {text!r} is no number; write it as quantile:0.9")
+        raise FenchelError(f"--{option}: {part!r} in {text!r} is not a number; write it as quantile:0.9")
     return found
 
 

@@ -32,7 +32,7 @@ def check_output(output: Path | None, force: bool, option: str = "output") -> No
         # Python 3.12 and older raise RuntimeError
         raise FenchelError(f"--{option}: {output} can't be followed to a file: {error}") from error
     if output.exists() and not output.is_file():
-        raise FenchelError(f"--{option}: {output} is no regular file, and only such a file is replaced")
+        raise FenchelError(f"--{option}: {output} is not a regular file, and only such a file is replaced")
     if output.exists() and not force:
         raise FenchelError(f"{output} exists: choose another --{option}, or --force to replace it")
     check_folder(output, option)

@@ -115,7 +115,9 @@ def prove_again(options: Namespace, model: ModelFile) -> Certificate:
     for label, line in zip(data.labels, data.lines, strict=True):
         if label not in known:
             names = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-            raise FenchelError(f"{options.data}: line {line}: the label {label} is none of the model's: {names}")
+            raise FenchelError(
+                f"{options.data}: line {line}: the label {label} is not among the labels of the model: {names}"
+            )
     trained = len(model.estimator.theta_) // len(classes) - len(classes) - 2
     if trained != len(data.labels):
         raise FenchelError(
@@ -145,7 +147,7 @@ def _template_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FenchelError(f"--template: {path} is no text in UTF-8: {error}") from error
+        raise FenchelError(f"--template: {path} is not text in UTF-8: {error}") from error
 
 
 def _read(path: Path, model: ModelFile) -> tuple[ColumnFile, Iterator[list[str]]]:

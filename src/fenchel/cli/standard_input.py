@@ -38,7 +38,7 @@ def readable_files(options: Namespace) -> Iterator[dict[str, str]]:
                 continue
             if path == DASH:
                 if sys.stdin is None:
-                    raise FenchelError("the standard input is closed: name a file, or lead one to it")
+                    raise FenchelError("the standard input is closed: name a file, or redirect one to it")
                 source: IO[bytes] = sys.stdin.buffer
                 called = STANDARD_INPUT
             elif path.exists() and not path.is_file() and not path.is_dir():

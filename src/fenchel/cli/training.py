@@ -98,8 +98,8 @@ def _check_classes(labels: Any, *, by_default: bool) -> None:
     fractions = classes[classes != np.floor(classes)]
     if len(fractions):
         raise FenchelError(
-            f"labels such as {fractions[0]:g} are no classes; to predict numbers, choose a loss of regression, such as "
-            "--loss squared"
+            f"labels such as {fractions[0]:g} are not classes; to predict numbers, choose a loss of regression, such "
+            "as --loss squared"
         )
     if by_default and len(classes) > max(_MANY_CLASSES, len(labels) / _ROWS_OF_A_CLASS):
         say(f"note: {len(classes):,} different labels are taken as classes; to predict numbers, add --loss squared")

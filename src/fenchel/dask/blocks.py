@@ -38,7 +38,7 @@ def block(X: Any, y: Any = None, weights: Any = None) -> Block:
 
 
 class Columns(NamedTuple):
-    """The columns of tables that are no features, by name."""
+    """The columns of tables that are not features, by name."""
 
     label: str | None = None
     weight: str | None = None

@@ -111,7 +111,7 @@ def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
 
 
 def _numbers(weights: Any) -> Any:
-    """Return the weights as they are; raise if they are the name of a column and X is no table in files."""
+    """Return the weights as they are; raise if they are the name of a column and X is not a table in files."""
     if isinstance(weights, str):
         raise FenchelError(
             f"sample_weight={weights!r}: the name of a column is for tables in files (.csv, .parquet); pass weights "

@@ -227,9 +227,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
     def _finish(self, task: Task, solutions: Sequence[Solution], rule: ProvedShare | None = None) -> Self:
         """Store the solutions, and warn unless they prove what was asked for."""
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
-            raise FenchelError(
-                f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
-            )
+            raise FenchelError(f"{Status.INFEASIBLE.value}; use another loss than {self._loss().name!r}")
         self.store(task, solutions)
         if any(solution.status is Status.INTERRUPTED for solution in solutions):
             raise KeyboardInterrupt

@@ -45,7 +45,7 @@ def of_support(optimum: OptimumOfFit, used: Array) -> OptimumOfFit:
         unused[used] = False
         if np.any(ball.centre[..., unused]):
             raise FenchelError(
-                "the dual variables have support vectors that the model has not, and a fit keeps only those of the "
+                "the dual variables have support vectors that the model lacks, and a fit keeps only those of the "
                 "model: fit with a smaller tol"
             )
         return replace(ball, centre=ball.centre[..., used], reference=np.zeros(len(used)))

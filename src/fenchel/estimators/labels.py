@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.validation import did_you_mean
 
 
 class Labels(NamedTuple):
@@ -94,6 +96,9 @@ def _classes_and_codes(y: Array) -> tuple[Array, Array]:
 
 def _class_weights(class_weight: Any, y: Array, labels: Labels) -> Floats:
     """The weights of the examples times those of their classes."""
+    if not isinstance(class_weight, Mapping) and not (isinstance(class_weight, str) and class_weight == "balanced"):
+        near = did_you_mean(class_weight, ["balanced"])
+        raise FenchelError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}{near}")
     weights = np.ones(len(y)) if labels.weights is None else labels.weights
     kept = np.ones(len(y), dtype=bool) if labels.weights is None else np.isin(y, labels.classes)
     per_class = compute_class_weight(class_weight, classes=labels.classes, y=y[kept], sample_weight=weights[kept])

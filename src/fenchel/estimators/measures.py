@@ -246,7 +246,7 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         self._check_surrogate()
         if self.class_weight is not None and choice.name != "accuracy":
             why = "in which it cancels" if choice.weighted else "which counts examples"
-            raise FenchelError(f"class_weight has no meaning for {choice}, {why}; omit it, or use measure='accuracy'")
+            raise FenchelError(f"class_weight does not apply to {choice}, {why}; omit it, or use measure='accuracy'")
         if self.threshold == "cv" and choice.name is None and not callable(self.measure):
             raise FenchelError("threshold='cv' needs a measure for any number of examples: a name or a function")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,9 @@ from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import one_vs_rest, unknown_labels
 from fenchel.estimators.linear_model import LinearModel
-from fenchel.estimators.predictions import ScoreClassifier
+from fenchel.estimators.predictions import NO_PROBABILITIES, ScoreClassifier
 from fenchel.estimators.regularization import lam_of
+from fenchel.estimators.sklearn_bases import WithReasons
 from fenchel.estimators.stock_linear import with_scores
 from fenchel.estimators.task import set_fitted, summed, validated
 from fenchel.estimators.winnow import entropy_of
@@ -42,7 +43,7 @@ _Learner = tuple[Floats, Floats, Floats]
 
 @of_package
 @dataclass(eq=False, repr=False)
-class OnlineClassifier(ScoreClassifier, LinearModel):
+class OnlineClassifier(WithReasons, ScoreClassifier, LinearModel):
     r"""Perceptron, Winnow and p-norm algorithms, with certificates on request.
 
     An example on the wrong side moves the dual vector, :math:`v \leftarrow v + \eta\,y\,x`, and the weights are
@@ -109,6 +110,11 @@ class OnlineClassifier(ScoreClassifier, LinearModel):
     >>> model = OnlineClassifier("winnow", learning_rate=0.1, random_state=0).fit(X, y)
     >>> certificate = model.certify(X, y)
     """
+
+    _reasons: ClassVar = {
+        "predict_proba": NO_PROBABILITIES,
+        "certificate_": "single passes over the data prove nothing by themselves; certify(X, y) judges the weights",
+    }
 
     update: str = "perceptron"
     _: KW_ONLY

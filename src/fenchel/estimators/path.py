@@ -227,7 +227,7 @@ def _values(Cs: Any, problem: Problem, total: float) -> tuple[Floats, tuple[floa
             raise FenchelError(f"Cs must be an array of values, or an interval (smallest, largest), got {Cs!r}")
         low, high = (checked_positive(C, "Cs") for C in Cs)
         if low > high:
-            raise FenchelError(f"Cs=(smallest, largest) must rise, got {Cs!r}")
+            raise FenchelError(f"Cs=(smallest, largest) must be increasing, got {Cs!r}")
         return np.zeros(0), (low, high)
     return checked_values(Cs), None
 

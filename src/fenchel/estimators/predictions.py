@@ -10,16 +10,19 @@ from scipy.special import expit, log_softmax, softmax
 from fenchel.arrays import Array, Floats, MatrixLike
 from fenchel.estimators.sklearn_bases import ClassifierMixin, available_unless
 
+#: why there is no predict_proba, whatever the parameters
+NO_PROBABILITIES = (
+    "predict_proba is not available: scores are not probabilities; calibrate them (CalibratedClassifierCV)"
+)
+
 
 def _has_no_probabilities(estimator: Any) -> str | None:
     if estimator._loss().name != "logistic":
-        if "loss" not in estimator.get_params(deep=False):
-            return (
-                "predict_proba is not available: scores are no probabilities; calibrate them (CalibratedClassifierCV)"
-            )
-        return "predict_proba requires loss='logistic': scores of other losses are no probabilities"
+        if not estimator._may_be_logistic():
+            return NO_PROBABILITIES
+        return "predict_proba requires loss='logistic': scores of other losses are not probabilities"
     if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
-        return "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
+        return "predict_proba is not available with multi_class='ovo': votes of pairs are not probabilities"
     return None
 
 
@@ -44,6 +47,11 @@ class Probabilities(ScoreClassifier):
     """The probabilities of a classifier whose loss is the logistic one."""
 
     _fitted_form: Any
+    get_params: Any
+
+    def _may_be_logistic(self) -> bool:
+        """Whether another value of ``loss`` has probabilities."""
+        return "loss" in self.get_params(deep=False)
 
     @available_unless(_has_no_probabilities)
     def predict_proba(self, X: MatrixLike) -> Floats:

@@ -27,7 +27,7 @@ def repeated(X: Any, y: Any, sample_weight: Any, counted_by: str) -> tuple[Any, 
         if np.all(weights == weights[0]):
             return X, y, sample_weight
         raise FenchelError(
-            f"sample_weight has no meaning for {counted_by}, which counts examples, unless all weights are integers "
+            f"sample_weight does not apply to {counted_by}, which counts examples, unless all weights are integers "
             "(repeated examples) or equal; use integers, or measure='accuracy' or 'roc_auc'"
         )
     total = float(np.sum(weights))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +28,7 @@ from fenchel.estimators.sequence_data import (
 )
 from fenchel.estimators.sequence_kernel import SequenceKernel
 from fenchel.estimators.sequence_weights import SequenceWeights
+from fenchel.estimators.sklearn_bases import WithReasons
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Problem
@@ -48,7 +49,9 @@ _LARGEST_SCORE = 1e300
 
 @of_package
 @dataclass(eq=False, repr=False)
-class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitParameters, LinearEstimator):
+class SequenceClassifier(
+    WithReasons, SolverParameters, SequenceKernel, SequenceWeights, FitParameters, LinearEstimator
+):
     r"""Linear-chain classifier of the tokens of sequences, with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C\sum_q \mathrm{weight}_q\,f_q(w)` over weights of features and labels, of pairs
@@ -180,6 +183,10 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
     N      cat +0.29, dog +0.29       V +0.72, N -0.23
     V      barks +0.27, sleeps +0.27  V -0.22, N -0.19
     """
+
+    _reasons: ClassVar = {
+        "predict_proba": "the probabilities of the labels of each token are predict_marginals(X), with loss='logistic'"
+    }
 
     loss: str = "hinge"
     _: KW_ONLY

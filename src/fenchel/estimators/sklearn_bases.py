@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fenchel.arrays import ArrayLike, MatrixLike
+from fenchel.validation import did_you_mean
 
 if TYPE_CHECKING:
 
@@ -29,9 +32,48 @@ if TYPE_CHECKING:
         def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
 else:
-    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import BaseEstimator as _BaseEstimator
     from sklearn.base import ClassifierMixin as ClassifierMixin
     from sklearn.base import RegressorMixin as RegressorMixin
+
+    class BaseEstimator(_BaseEstimator):
+        """scikit-learn's class, with a suggestion for a misspelt argument of the constructor."""
+
+        def __new__(cls, *args, **kwargs):
+            _check_names(cls, kwargs)
+            return super().__new__(cls)
+
+
+class WithReasons:
+    """An estimator that lacks what others have: the error of an attribute says why, and what to use."""
+
+    #: the reasons, by the name of the attribute
+    _reasons: ClassVar[Mapping[str, str]]
+
+    if not TYPE_CHECKING:
+        # hidden from type checkers, for which it would make every name valid
+        def __getattr__(self, name):
+            if name in type(self)._reasons:
+                raise AttributeError(f"{type(self).__name__}: {self._reasons[name]}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+@lru_cache
+def _parameters(cls: type) -> Sequence[str]:
+    """The names of the constructor's parameters; none if it takes any."""
+    found = inspect.signature(cls).parameters
+    return () if any(one.kind is one.VAR_KEYWORD for one in found.values()) else sorted(found)
+
+
+def _check_names(cls: type, given: Iterable[str]) -> None:
+    """Raise a TypeError for arguments that the constructor does not take."""
+    known = _parameters(cls)
+    for name in given:
+        if known and name not in known:
+            raise TypeError(
+                f"{cls.__name__}() has no parameter {name!r}{did_you_mean(name, known)}. "
+                f"Valid parameters are: {known!r}"
+            )
 
 
 class _Available:

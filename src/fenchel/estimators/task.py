@@ -153,6 +153,11 @@ def checked_weights(sample_weight: Any, X: Any) -> Floats | None:
     """The weights of the examples as float64: none negative, not all zero."""
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, str):
+        raise FenchelError(
+            f"sample_weight must be an array with a weight for each example, got {sample_weight!r}; "
+            "class_weight='balanced' balances the classes"
+        )
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         raise FenchelError("Negative values in data passed to `sample_weight`: use 0 to omit an example")

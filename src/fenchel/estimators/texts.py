@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,15 @@ _NAMED_COLUMNS = 5
 
 def check_no_texts(X: Any, estimator: str) -> None:
     """Raise for texts, and for columns of a data frame that hold texts or dates; say how they become numbers."""
+    if isinstance(X, (str, Path)):
+        raise FenchelError(
+            f"X must be a matrix, got the string {str(X)[:40]!r}. Read a file first, as with pandas.read_csv, or run "
+            "`fenchel train FILE` in a shell"
+        )
+    if type(X) is dict:
+        raise FenchelError("X must be a matrix, got a dict. Make a data frame of it, as with pandas.DataFrame(X)")
+    if type(X).__name__ == "LazyFrame":
+        raise FenchelError("X must be a matrix, got a LazyFrame. Pass X.collect()")
     if not isinstance(X, np.ndarray) and hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_columns(X)
     elif isinstance(X, (list, tuple, np.ndarray)) or type(X).__name__ == "Series":
@@ -41,7 +52,7 @@ def _holds_words(column: Any) -> bool:
 
 
 def _is_word(value: Any) -> bool:
-    """Whether this is a string that is no number, which scikit-learn would convert."""
+    """Whether this is a string that is not a number, which scikit-learn would convert."""
     if not isinstance(value, str):
         return False
     try:
@@ -58,6 +69,11 @@ def _check_rows(X: Any, estimator: str) -> None:
             f"X must have rows of numbers, but holds strings such as {str(first)[:40]!r}. Put a vectorizer before "
             f"{estimator}, as in make_pipeline(TfidfVectorizer(), {estimator}()), or pass "
             "features=HashedTextFeatures() where an estimator has that parameter"
+        )
+    if isinstance(first, Mapping):
+        raise FenchelError(
+            f"X must have rows of numbers, but holds dicts. Put a vectorizer before {estimator}, as in "
+            f"make_pipeline(DictVectorizer(), {estimator}())"
         )
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise FenchelError(

@@ -113,11 +113,14 @@ def curves_of_scores(
     y: Any, scores: Any, threshold: float, measure: Any = "f1", pos_label: Any = None
 ) -> ThresholdCurves:
     """The measure for every threshold of these scores of two classes; ``pos_label`` None is the second label."""
-    labels, own = column_or_1d(y), column_or_1d(scores).astype(np.float64)
-    check_consistent_length(labels, own)
+    labels, given = column_or_1d(y), column_or_1d(scores)
+    check_consistent_length(labels, given)
     classes = np.unique(labels)
     if len(classes) != 2:
-        raise FenchelError(f"y_true must hold two classes, got {len(classes)}")
+        raise FenchelError(f"y_true must hold two classes, got {len(classes)}; the labels come before the scores")
+    if np.array_equal(np.unique(given), classes):
+        raise FenchelError("scores must be numbers such as decision_function(X), got the labels themselves")
+    own = given.astype(np.float64)
     positive = classes[1] if pos_label is None else pos_label
     if positive not in classes.tolist():
         raise FenchelError(f"pos_label must be one of the labels {classes.tolist()!r}, got {pos_label!r}")

@@ -159,7 +159,7 @@ class HashedTextFeatures(Features):
         try:
             groups = re.compile(self.token_pattern).groups
         except (re.error, RecursionError, OverflowError) as error:
-            raise FenchelError(f"token_pattern={self.token_pattern!r} is no regular expression: {error}") from error
+            raise FenchelError(f"token_pattern={self.token_pattern!r} is not a regular expression: {error}") from error
         if groups > 1:
             raise FenchelError(f"token_pattern must have at most one group, got {groups} in {self.token_pattern!r}")
 

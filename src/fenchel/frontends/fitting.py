@@ -82,7 +82,7 @@ def write_certificate(model: str, content: bytes, fits: Sequence[Fit], about: di
         # a model that went to a pipe or a device
         return
     if target.exists() and not _is_ours(target):
-        print(f"{target} is no certificate of Fenchel, and is not replaced", file=sys.stderr)
+        print(f"{target} is not a certificate of Fenchel, and is not replaced", file=sys.stderr)
         return
     problems = [
         {

@@ -43,7 +43,7 @@ def install(arguments: Sequence[str]) -> int:
         raise Refusal(_REFUSED, "fenchel: install-frontends writes scripts of sh, which this system does not run")
     folder = Path(rest[0])
     if folder.exists() and not folder.is_dir():
-        raise Refusal(_REFUSED, f"fenchel: {folder} is no folder")
+        raise Refusal(_REFUSED, f"fenchel: {folder} is not a folder")
     targets = [folder / name for name in EXECUTABLES]
     kept = [target for target in targets if _is_foreign(target, force)]
     if kept:

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 #: files with these suffixes are unpacked
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _LARGEST_FEATURE = 2**31 - 1
-#: fields of SVM-light that are no features
+#: fields of SVM-light that are not features
 _NAMED_FIELDS = (b"qid:", b"sid:", b"cost:")
 
 
@@ -74,7 +74,7 @@ def read_rows(lines: Iterable[bytes], *, svm_light: bool = False) -> Iterator[Ro
         try:
             label = float(fields[0])
         except ValueError:
-            raise WrongLineError(number, f"the label {_shown(fields[0])} is no number") from None
+            raise WrongLineError(number, f"the label {_shown(fields[0])} is not a number") from None
         features, values, last = [], [], 0
         for field in fields[1:]:
             if svm_light and field.startswith(_NAMED_FIELDS):

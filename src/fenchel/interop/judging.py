@@ -12,13 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.arrays import MatrixLike
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
+from fenchel.estimators.last_step import last_step
+from fenchel.estimators.task import checked_weights
+from fenchel.estimators.texts import check_no_texts
 from fenchel.interop.objective import Data, Objective
 from fenchel.interop.peers import PEERS
 from fenchel.interop.sklearn_models import SKLEARN
@@ -131,7 +133,8 @@ def certify(
     ----------
     problem : Problem or fitted estimator
         The problem that the model is meant to solve; or a fitted estimator of scikit-learn, skglm, celer or ReHLine, a
-        pipeline that ends with one, or a model of LIBLINEAR's Python package: its parameters say what it minimizes.
+        pipeline or a search that ends with one, or a model of LIBLINEAR's Python package: its parameters say what it
+        minimizes.
     model : Model, Solution or array-like
         The model to judge.  An array holds weights, to which the best intercept is added if the problem has one.  A
         Solution brings its own witness.  For an estimator: the matrix X that it was fitted to.
@@ -191,9 +194,8 @@ def certify(
 
 def read(estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Objective:
     """The objective of a fitted estimator on its data; an error that says why if it can't be judged."""
-    if isinstance(estimator, Pipeline):
-        check_is_fitted(estimator)
-        return read(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X, y, sample_weight)
+    if isinstance(estimator, BaseEstimator):
+        estimator, X = last_step(estimator, X)
     # a class of yours may extend one of theirs; theirs, as MultiTaskLasso extends Lasso, change the objective
     theirs = (_name(cls) for cls in type(estimator).__mro__ if _name(cls).partition(".")[0] in LIBRARIES)
     reader = READERS.get(next(theirs, ""))
@@ -203,12 +205,18 @@ def read(estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike |
         raise FenchelError(f"certify({type(estimator).__name__}, X, y) needs the targets y")
     if not _name(type(estimator)).startswith("liblinear."):
         check_is_fitted(estimator)
+    check_no_texts(X, type(estimator).__name__)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    features = vars(estimator).get("n_features_in_", X.shape[1])
+    if X.shape[1] != features:
+        name = type(estimator).__name__
+        raise FenchelError(
+            f"X has {X.shape[1]} features, and the {name} was fitted to {features}: pass the X of its fit"
+        )
     targets = np.asarray(y)
     check_consistent_length(X, targets)
-    weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != targets.shape[:1] or not np.all(weights >= 0) or not weights.sum() > 0:
-        raise FenchelError("sample_weight must be a weight >= 0 for each example, not all of them zero")
+    given = checked_weights(sample_weight, X)
+    weights = np.ones(len(targets)) if given is None else given
     objective = reader(estimator, Data(sp.csr_array(X) if sp.issparse(X) else X, targets, weights))
     weighted = _weights_in_words(estimator, sample_weight)
     return replace(objective, words=objective.words + weighted) if weighted else objective
@@ -229,13 +237,24 @@ def _not_judged(estimator: Any) -> Exception:
             f"with a model; its first argument is {described(estimator)}"
         )
     name = type(estimator).__name__
-    if not _name(type(estimator)).startswith("fenchel."):
-        known = ", ".join(sorted(READERS))
-        return FenchelError(f"{name} is not known here; write its objective as a Problem. certify knows {known}")
     check_is_fitted(estimator)
-    return FenchelError(
-        f"{name} has certificate_ already: print it, or use `fenchel certify` for a model file and its data"
-    )
+    if _name(type(estimator)).startswith("fenchel."):
+        has_one = "certificate_" in vars(estimator)
+        advice = "has certificate_ already: print it, or use `fenchel certify` for a model file and its data"
+        return FenchelError(f"{name} {advice if has_one else without_certificate(estimator)}")
+    if "estimators_" in vars(estimator):
+        return FenchelError(f"{name} has several models: certify each of its estimators_ with the data of its own fit")
+    library = type(estimator).__module__.partition(".")[0]
+    own = [known.partition(".")[2] for known in sorted(READERS) if known.startswith(f"{library}.")]
+    known = f"certify knows {', '.join(own)} of {library}" if own else f"certify knows {', '.join(sorted(LIBRARIES))}"
+    return FenchelError(f"{name} is not known here; write its objective as a Problem. {known}")
+
+
+def without_certificate(estimator: Any) -> str:
+    """Why a fitted estimator of this package has no certificate, and what to do: the end of a sentence."""
+    if hasattr(estimator, "partial_fit"):
+        return "has no certificate: it makes single passes over the data. Its own certify(X, y) judges it"
+    return "has no certificate: its parameters were changed after the fit, or it was made by hand. Fit it again"
 
 
 def _name(cls: type) -> str:

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
+from fenchel.estimators.task import checked_targets
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L1, L2, ElasticNet, Regularizer
@@ -56,6 +57,11 @@ class Data:
     X: Any
     y: Array
     weights: Floats
+
+    def targets(self) -> list[tuple[Array, Floats]]:
+        """Each column of the numbers y, with the weights of the examples."""
+        checked_targets(self.y, "this model", "pass the y of its fit")
+        return [(column, self.weights) for column in self.y.astype(np.float64).reshape(len(self.y), -1).T]
 
     def with_column(self, value: float) -> Any:
         """X with a constant column after its own."""
@@ -110,6 +116,14 @@ def penalty_words(l1_ratio: float) -> str:
     return "|w|₁" if l1_ratio == 1 else f"({1 - l1_ratio:g} |w|²/2 + {l1_ratio:g} |w|₁)"
 
 
+def check_count(targets: Sequence[tuple[Array, Floats]], outputs: int) -> None:
+    """Raise unless there are as many targets as outputs of the model."""
+    if len(targets) != outputs:
+        raise FenchelError(
+            f"y has {len(targets)} targets or classes, the model weights for {outputs}: pass the y of its fit"
+        )
+
+
 def separate(
     data: Data,
     scores: Scores,
@@ -119,10 +133,7 @@ def separate(
     l1_ratio: float,
 ) -> list[Part]:
     """One problem for each pair of labels and weights."""
-    if len(targets) != len(scores.coef):
-        raise FenchelError(
-            f"y has {len(targets)} targets or classes, the model weights for {len(scores.coef)}: pass the y of its fit"
-        )
+    check_count(targets, len(scores.coef))
     return [
         scores.problem(data, MeanRisk(loss, labels, weights), lam, regularizer_of(l1_ratio), output)
         for output, ((labels, weights), lam) in enumerate(zip(targets, lams, strict=True))

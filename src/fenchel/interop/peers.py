@@ -94,7 +94,7 @@ def rehline(model: Any, data: Data) -> Objective:
         classes, places = encoded(model, data)
         targets = against_the_rest(places, np.ones(len(classes)), data)
     else:
-        targets = [(data.y.astype(np.float64), data.weights)]
+        targets = data.targets()
     has_intercept = bool(vars(model).get("fit_intercept", False))
     bias = float(model.intercept_scaling) if has_intercept else None
     intercept = model.intercept_ if has_intercept else 0.0
@@ -134,7 +134,7 @@ def liblinear(model: Any, data: Data) -> Objective:
     words = f"-s {param.solver_type}, C={param.C:g}, {FREE if free else REGULARIZED if bias else NONE}"
     if model.is_regression_model():
         loss = EpsilonInsensitive(param.p) if param.solver_type == 13 else SquaredEpsilonInsensitive(param.p)
-        targets = [(data.y.astype(np.float64), data.weights)]
+        targets = data.targets()
         return Objective(words, separate(data, scores, loss, targets, per_sum(param.C, targets), 0.0))
     labels = list(model.get_labels())
     places = places_of(data.y, labels, "in the model of LIBLINEAR")

@@ -13,7 +13,17 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from fenchel.arrays import Array, Floats, MatrixLike
 from fenchel.errors import FenchelError
 from fenchel.interop.labels import against_the_rest, by_class, class_weights, encoded
-from fenchel.interop.objective import Data, Objective, Part, Scores, joint, penalty_words, positive, separate
+from fenchel.interop.objective import (
+    Data,
+    Objective,
+    Part,
+    Scores,
+    check_count,
+    joint,
+    penalty_words,
+    positive,
+    separate,
+)
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import (
     EpsilonInsensitive,
@@ -132,8 +142,7 @@ def ridge(model: Any, data: Data) -> Objective:
     unconstrained(model)
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
     end = FREE if model.fit_intercept else NONE
-    columns = data.y.astype(np.float64).reshape(len(data.y), -1).T
-    return _ridge(model, data, scores, [(target, data.weights) for target in columns], end)
+    return _ridge(model, data, scores, data.targets(), end)
 
 
 def ridge_classifier(model: Any, data: Data) -> Objective:
@@ -157,8 +166,7 @@ def lasso(model: Any, data: Data) -> Objective:
     alpha = positive("alpha", tuned(model, "alpha"))
     l1_ratio = tuned(model, "l1_ratio") if vars(model).get("l1_ratio") is not None else 1.0
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
-    columns = data.y.astype(np.float64).reshape(len(data.y), -1).T
-    targets = [(target, data.weights) for target in columns]
+    targets = data.targets()
     end = FREE if model.fit_intercept else NONE
     words = f"alpha {penalty_words(l1_ratio)} + mean ½ (s - y)², alpha={alpha:g}, {end}"
     return Objective(words, separate(data, scores, Squared(), targets, [alpha] * len(targets), l1_ratio))
@@ -186,7 +194,7 @@ def sgd(model: Any, data: Data) -> Objective:
         classes, places = encoded(model, data)
         targets = against_the_rest(places, class_weights(model, classes, data), data)
     else:
-        targets = [(data.y.astype(np.float64), data.weights)]
+        targets = data.targets()
     lams = [alpha * len(data.y) / exact_sum(weights) for _, weights in targets]
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
     end = FREE if model.fit_intercept else NONE
@@ -199,7 +207,7 @@ def linear_svr(model: Any, data: Data) -> Objective:
     kind = EpsilonInsensitive if model.loss == "epsilon_insensitive" else SquaredEpsilonInsensitive
     bias = float(model.intercept_scaling) if model.fit_intercept else None
     scores = Scores.of(model.coef_, model.intercept_, free=False, bias=bias)
-    targets = [(data.y.astype(np.float64), data.weights)]
+    targets = data.targets()
     end = REGULARIZED if model.fit_intercept else NONE
     words = f"|w|²/2 + C sum {model.loss}, C={model.C:g}, epsilon={model.epsilon:g}, {end}"
     return Objective(words, separate(data, scores, kind(model.epsilon), targets, per_sum(model.C, targets), 0.0))
@@ -209,7 +217,7 @@ def quantile(model: Any, data: Data) -> Objective:
     """A linear program, written with the mean of the losses."""
     alpha = positive("alpha", model.alpha)
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
-    targets = [(data.y.astype(np.float64), data.weights)]
+    targets = data.targets()
     end = FREE if model.fit_intercept else NONE
     words = f"alpha |w|₁ + mean pinball loss, alpha={alpha:g}, quantile={model.quantile:g}, {end}"
     return Objective(words, separate(data, scores, Quantile(model.quantile), targets, [alpha], 1.0))
@@ -219,7 +227,7 @@ def huber(model: Any, data: Data) -> Objective:
     """At the fitted scale sigma, where sigma H(r / sigma) is 2 / sigma times the Huber loss of width epsilon sigma."""
     scale, alpha = float(model.scale_), positive("alpha", model.alpha)
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
-    targets = [(data.y.astype(np.float64), data.weights)]
+    targets = data.targets()
     lam = alpha * scale / exact_sum(data.weights)
     end = FREE if model.fit_intercept else NONE
     words = f"alpha |w|² + sum of Huber losses at the fitted scale {scale:g}, itself not judged, alpha={alpha:g}, {end}"
@@ -236,7 +244,9 @@ def kernel_machine(model: Any, data: Data) -> Objective:
         loss: Loss = Hinge()
         words = f"|w|²/2 + C sum {SMALL['hinge']}"
     else:
-        labels, weights = data.y.astype(np.float64), data.weights
+        targets = data.targets()
+        check_count(targets, 1)
+        labels, weights = targets[0]
         loss, words = EpsilonInsensitive(model.epsilon), f"|w|²/2 + C sum max(0, |s - y| - {model.epsilon:g})"
     lam = per_sum(model.C, [(labels, weights)])[0]
     coefficients = np.zeros(len(labels))

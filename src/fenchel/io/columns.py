@@ -40,7 +40,7 @@ def read_columns(path: Path, width: int | None = None) -> ColumnFile:
         with opened(path, "rt") as stream:
             text = stream.read()
     except UnicodeDecodeError as error:
-        raise FenchelError(f"{path}: is no text in UTF-8: {error}") from error
+        raise FenchelError(f"{path}: is not text in UTF-8: {error}") from error
     rows: list[list[str]] = []
     lengths: list[int] = []
     lines: list[int] = []

@@ -60,7 +60,7 @@ class Delimited(NamedTuple):
             except csv.Error as error:
                 raise FenchelError(f"{self.path}: line {reader.line_num}: {error}") from error
             except UnicodeDecodeError as error:
-                raise FenchelError(f"{self.path}: is no text in UTF-8: {error}") from error
+                raise FenchelError(f"{self.path}: is not text in UTF-8: {error}") from error
             text.check(self.path)
             if fields:
                 yield Rows(fields, lines, text.ascii)
@@ -100,13 +100,13 @@ def delimited(path: Path, kind: str, delimiter: str | None = None) -> Delimited:
         try:
             line = stream.readline()
         except UnicodeDecodeError as error:
-            raise FenchelError(f"{path}: is no table in UTF-8: {error}") from error
+            raise FenchelError(f"{path}: is not a table in UTF-8: {error}") from error
     found = delimiter or ("\t" if kind == TSV else _delimiter_of(line))
     with opened(path, "rt") as stream:
         try:
             first = next(csv.reader(stream, strict=True, delimiter=found), [])
         except (csv.Error, UnicodeDecodeError) as error:
-            raise FenchelError(f"{path}: is no table in UTF-8: {error}") from error
+            raise FenchelError(f"{path}: is not a table in UTF-8: {error}") from error
     if not first:
         raise FenchelError(f"{path}: holds no rows")
     return Delimited(path, found, first)

@@ -156,7 +156,7 @@ def _learned(column: RawColumn, lines: Array, impute: str | None) -> ColumnCode:
         if len(categories) > max(_NAMES_LEAST, _NAMES_SHARE * len(texts)):
             raise FenchelError(
                 f"{column.place.path}: {column.place} has {len(categories):,} different texts in {len(texts):,} rows: "
-                "such names are no categories; omit the column with --drop"
+                "such names are not categories; omit the column with --drop"
             )
         counts = Counter(known)
         # the first one in order of the most frequent, whatever the order of the rows

@@ -44,7 +44,7 @@ def check_exists(path: Path) -> None:
     if path.is_dir():
         raise FenchelError(f"{path}: is a folder, and a file is needed here")
     if not path.is_file():
-        raise FenchelError(f"{path}: {'is no regular file' if path.exists() else 'there is no such file'}")
+        raise FenchelError(f"{path}: {'is not a regular file' if path.exists() else 'there is no such file'}")
 
 
 def check_data(path: Path) -> None:
@@ -62,8 +62,8 @@ def check_model(path: Path) -> None:
         if stream.read(len(ARCHIVE)) == ARCHIVE:
             return
     raise FenchelError(
-        f"{path}: is no model that `fenchel train` wrote, nor one of save_model: it is no archive of arrays; name the "
-        "model before the data, as in `fenchel predict MODEL DATA`"
+        f"{path}: is not a model that `fenchel train` wrote, nor one of save_model: it is not an archive of arrays; "
+        "name the model before the data, as in `fenchel predict MODEL DATA`"
     )
 
 

@@ -2,7 +2,7 @@
 
 ``<label> [qid:<whole>] <feature>:<value> ... [# comment]``, with any ASCII white space between fields, and ascending
 features.  Numbers that ``compile.primitives.decimals`` leaves to ``float`` (NaN, infinity, digits with underscores,
-more than 18 digits) are listed in ``hard`` with the place that their value belongs to; so is what is no number at all.
+more than 18 digits) are listed in ``hard`` with the place that their value belongs to; so is any other text.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _whole(text: Any, place: int, largest: int) -> tuple[int, int, bool]:
 
 @helper
 def _why_no_feature(text: Any, begin: int) -> int:
-    """Whether a field that is no feature lacks a colon, or the number before it."""
+    """Whether a field that is not a feature lacks a colon, or the number before it."""
     for place in range(begin, _field_end(text, begin)):
         if text[place] == _COLON:
             return NO_FEATURE

@@ -87,6 +87,8 @@ class ModelFile:
 
 def save(path: Path, model: ModelFile) -> None:
     """Write a model file; an interrupted write leaves no half of one."""
+    if not path.resolve().parent.is_dir():
+        raise FenchelError(f"{path}: the folder {str(path.parent)!r} does not exist; create it first")
     with replacing(path) as stream:
         write(stream, model)
 
@@ -178,7 +180,7 @@ def load(path: Path) -> ModelFile:
     except DAMAGES as error:
         # NumPy recommends to load the objects, which would run their code
         why = "it holds Python objects, which are never loaded" if "allow_pickle" in str(error) else error
-        raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {why}") from error
+        raise FenchelError(f"{path}: is not a model that `fenchel train` wrote, or is damaged: {why}") from error
 
 
 def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], proved: dict[str, Array]) -> ModelFile:
@@ -282,7 +284,7 @@ def _check_classes(classes: Array, outputs: tuple[int, ...], *, least_outputs: i
     if classes.ndim != 1 or classes.dtype.kind == "O" or outputs not in allowed or len(classes) < 2:
         raise ValueError("the classes and the weights differ in number")
     if classes.dtype.kind == "U" and not _is_text(classes):
-        raise ValueError("the classes are no text")
+        raise ValueError("the classes are not text")
 
 
 def _is_text(names: Array) -> bool:

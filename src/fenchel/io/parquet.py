@@ -77,4 +77,4 @@ def _readable(path: Path) -> Iterator[Any]:
             yield file
     # names of columns are decoded when they are used
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FenchelError(f"{path}: can't be read, it may be damaged or no Parquet file: {error}") from error
+        raise FenchelError(f"{path}: can't be read, it may be damaged or not a Parquet file: {error}") from error

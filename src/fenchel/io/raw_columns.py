@@ -69,7 +69,7 @@ class RawColumn:
             self._numbers.append(self._as_numbers(fields, lines, ascii_only))
 
     def append_numbers(self, values: Array) -> None:
-        """Add numbers that are no text in their file."""
+        """Add numbers that are not text in their file."""
         self.is_text = False
         self._numbers.append(values)
 
@@ -127,7 +127,7 @@ class RawColumn:
         comma = "; --decimal-comma reads such numbers" if "," in text and not self.decimal_comma else ""
         why = self.because or "the rows before have numbers"
         way_out = "repair it" if self.because else "repair it, or name the column with --text"
-        raise self._error(line, f"{text.strip()!r} is no number, and {why}: {way_out}{comma}")
+        raise self._error(line, f"{text.strip()!r} is not a number, and {why}: {way_out}{comma}")
 
     def _as_texts(self, fields: Sequence[str], lines: Sequence[int]) -> list[str | None]:
         found: list[str | None] = [None if one.lower() in MISSING else one for one in map(str.strip, fields)]

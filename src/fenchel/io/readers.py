@@ -111,7 +111,7 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
     kind = kind_of(path, layout.kind)
     if kind == CONLL:
         raise FenchelError(
-            f"{path}: is a file of labelled sequences (.conll), and the model is none of sequences: give it rows as in "
+            f"{path}: is a file of labelled sequences (.conll), and the model was trained on rows: give it rows as in "
             "its training"
         )
     try:
@@ -160,7 +160,7 @@ def _check_no_columns(path: Path, layout: Layout, why: str) -> None:
     if given:
         raise FenchelError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for tables (.csv, .tsv): {why}")
     if layout.encoding is not None and layout.encoding.has_texts:
-        raise FenchelError(f"{path}: is no table, and the model was trained on columns with texts: give it a table")
+        raise FenchelError(f"{path}: is not a table, and the model was trained on columns with texts: give it a table")
 
 
 def _widened(X: Any, layout: Layout) -> Any:
@@ -230,7 +230,7 @@ def _check_header(
     labels = [text.strip() for text in texts[label]]
     if table.names is None:
         wrong = len(labels) > 1 and not is_number(labels[0]) and all(map(is_number, labels[1:]))
-        why = f"the label {labels[0]!r} of the first row is no number, and all others are"
+        why = f"the label {labels[0]!r} of the first row is not a number, and all others are"
     else:
         names = table.names
         wrong = names[label] in labels and all(
@@ -262,7 +262,7 @@ def _raw_columns(table: TableFile, places: Sequence[int], own: Encoding | None, 
     """Columns to be filled, whose type a model or the user may have decided."""
     texts = {table.number_of("text", one) for one in layout.texts}
     for place in texts - set(places):
-        raise FenchelError(f"--text: {table.place(place)} of {table.path} is no feature")
+        raise FenchelError(f"--text: {table.place(place)} of {table.path} is not a feature")
     found = []
     for k, place in enumerate(places):
         is_text, because = (True, "--text names it") if place in texts else (None, None)

@@ -154,7 +154,7 @@ def read_header(path: Path) -> dict[str, Any]:
     try:
         header = json.loads((path / HEADER).read_bytes())
         if not isinstance(header, dict):
-            raise ValueError("it is no table of names")
+            raise ValueError("it is not a table of names")
         crc = header.pop("crc32")
     except (ValueError, KeyError, RecursionError, OSError) as error:
         raise FenchelError(f"{path}: {HEADER} is damaged: {error}") from error

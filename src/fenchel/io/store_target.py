@@ -48,9 +48,9 @@ def put_in_place(folder: Path, path: Path, force: bool) -> None:
 def check_target(path: Path, force: bool) -> None:
     """Raise unless a store may be written to this name."""
     if path.is_symlink() and not path.exists():
-        raise FenchelError(f"{path}: is a link that leads nowhere")
+        raise FenchelError(f"{path}: is a broken link")
     if path.exists() and not is_whole_store(path):
-        raise FenchelError(f"{path}: exists and is no store without damage, and only a store is replaced")
+        raise FenchelError(f"{path}: exists and is not an intact store, and only a store is replaced")
     if path.exists() and not force:
         raise FenchelError(f"{path} exists: choose another name, or force=True (--force) to replace it")
     if not path.absolute().parent.is_dir():

@@ -38,7 +38,7 @@ _WRONG = {
     loop.NEGATIVE_FEATURE: "has a negative feature number",
     loop.LARGE_FEATURE: "has a feature number of 2^31 or more; number the features from 1",
     loop.NOT_ASCENDING: "does not follow the feature before it: feature numbers must ascend within a row",
-    loop.NO_QUERY: "is no whole number below 10^17, which a query must be",
+    loop.NO_QUERY: "is not a whole number below 10^17, which a query must be",
 }
 
 
@@ -208,7 +208,7 @@ class _Workspace:
                 value = float(text[begin:end].tobytes())
             except ValueError:
                 what = "the label" if entry < 0 else "the value"
-                return nothing, (begin, end, f"as {what} is no number")
+                return nothing, (begin, end, f"as {what} is not a number")
             if entry < 0:
                 self._labels[-1 - entry] = value
             else:

@@ -23,7 +23,7 @@ _STORED = "all columns of a store must be numbers"
 
 
 class Columns(NamedTuple):
-    """The columns of a table that are no features, by name or number (from 0; negative from the end)."""
+    """The columns of a table that are not features, by name or number (from 0; negative from the end)."""
 
     #: None is the last column that has no other meaning
     label: str | int | None = None
@@ -118,12 +118,12 @@ def _check_distinct(table: TableFile, label: str, line: int) -> None:
 
 
 def _check_queries(table: TableFile, queries: Array) -> None:
-    """Raise for queries that are no whole numbers, or that floats merge."""
+    """Raise for queries that are not whole numbers, or that floats merge."""
     # the least whole number of 64 bits has no absolute value
     wrong = (queries >= LARGEST_WHOLE) | (queries <= -LARGEST_WHOLE) | (queries != np.floor(queries))
     if np.any(wrong):
         raise FenchelError(
-            f"{table.path}: the query {queries[wrong][0]:g} is no whole number below 2^53; number the queries"
+            f"{table.path}: the query {queries[wrong][0]:g} is not a whole number below 2^53; number the queries"
         )
 
 

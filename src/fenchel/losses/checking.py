@@ -85,9 +85,9 @@ def _check_label(loss: Loss, label: float) -> None:
     bad = violated(tangents - values, _size(values[None, :], f[:, None], u[:, None] * _SCORES, u[:, None] * s[:, None]))
     if bad is not None:
         raise FenchelError(
-            f"{_name(loss)}: derivative({_at(s[bad[0]], label)}) = {u[bad[0]]:.6g} is no subgradient: the tangent at "
-            f"s = {_SCORES[bad[1]]:g} is {tangents[bad]:.6g}, above f = {values[bad[1]]:.6g}. Either the derivative is "
-            "wrong or f is not convex"
+            f"{_name(loss)}: derivative({_at(s[bad[0]], label)}) = {u[bad[0]]:.6g} is not a subgradient: the tangent "
+            f"at s = {_SCORES[bad[1]]:g} is {tangents[bad]:.6g}, above f = {values[bad[1]]:.6g}. Either the derivative "
+            "is wrong or f is not convex"
         )
     low, high = (float(np.ravel(end)[0]) for end in loss.domain(np.array([label])))
     bad = violated(np.maximum(low - u, u - high), u)

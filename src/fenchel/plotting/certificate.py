@@ -13,7 +13,7 @@ from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.plotting.display import Display
 from fenchel.plotting.gap_curves import certificates_of
-from fenchel.plotting.models import attributes, fitted_part, problem_names
+from fenchel.plotting.models import attributes, fitted_part, not_drawn, problem_names
 from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, one_axes, short
 
 if TYPE_CHECKING:
@@ -211,6 +211,8 @@ def _bounds(given: Any, labels: Any, tol: float | None) -> tuple[list[Bounds], s
         if labels is not None:
             raise FenchelError("labels are for a sequence of certificates: the keys of a mapping are the labels")
         given, labels = list(given.values()), list(given)
+        if not given:
+            raise FenchelError("certificate must hold at least one certificate, got an empty mapping")
     if isinstance(given, (list, tuple)):
         names = [None] * len(given) if labels is None else list(labels)
         if not given or len(names) != len(given):
@@ -229,7 +231,7 @@ def _bounds(given: Any, labels: Any, tol: float | None) -> tuple[list[Bounds], s
 def _total(given: Any, name: Any, k: int, tol: float | None) -> Bounds:
     """One of several: the sum of its problems."""
     model = fitted_part(given)
-    label = name or (str(k) if isinstance(model, Certificate) else type(model).__name__)
+    label = name or (type(model).__name__ if _has_name(model) else str(k))
     return Bounds(str(label), reduce(add, _certificates(model)), _tol(model, tol))
 
 
@@ -239,9 +241,11 @@ def _certificates(model: Any) -> list[Certificate]:
     # a judgement of another library's model has a tuple of them
     found = certificates_of(model) or list(attributes(model).get("certificates", ()))
     if not found:
-        raise FenchelError(
-            "certificate must be a Certificate, a Solution, what certify returns, or a fitted estimator, got "
-            f"{type(model).__name__}: call fit first"
+        raise not_drawn(
+            "certificate",
+            "a Certificate, a Solution, what certify returns, or a fitted estimator",
+            model,
+            "pass what certify(model, X, y) returns",
         )
     return found
 
@@ -251,4 +255,9 @@ def _tol(model: Any, tol: float | None) -> float:
 
 
 def _title(model: Any) -> str:
-    return "Certificate" if isinstance(model, Certificate) else f"Certificate of {type(model).__name__}"
+    return f"Certificate of {type(model).__name__}" if _has_name(model) else "Certificate"
+
+
+def _has_name(model: Any) -> bool:
+    """Whether the class says what was solved; what ``certify`` returns does not."""
+    return not isinstance(model, Certificate) and "objective" not in attributes(model)

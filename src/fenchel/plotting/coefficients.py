@@ -118,9 +118,10 @@ class CoefficientsDisplay(Display):
         colours = [POSITIVE if weight > 0.0 else NEGATIVE for weight in self.weights]
         self.bars_ = ax.barh(range(len(self.weights)), self.weights, color=colours, height=0.7)
         ax.set_yticks(range(len(self.weights)), [short(name) for name in self.features])
-        ax.axvline(0.0, color="0.4", linewidth=0.8)
         ax.margins(y=0.02)
-        if not len(self.weights):
+        if len(self.weights):
+            ax.axvline(0.0, color="0.4", linewidth=0.8)
+        else:
             ax.set(xticks=[], yticks=[])
             ax.text(0.5, 0.6, "all weights are zero", ha="center", va="center", transform=ax.transAxes)
         if len(self.outputs) == 2 and len(self.weights):
@@ -290,8 +291,13 @@ def _kind(model: Any, count: int) -> str:
 
 def _title(shown: int, used: int, total: int, name: str, features: int | None = None) -> str:
     of = f"{used:,} of {total:,} weights are not zero" if used < total else counted(total, "weight")
-    most, noun = (used, "weights") if features is None else (features, "features by weight")
-    return f"{name}: the {shown:,} largest {noun} ({of})" if shown < most else f"{name}: {of}"
+    if shown >= (used if features is None else features):
+        return f"{name}: {of}"
+    number = "" if shown == 1 else f"{shown:,} "
+    if features is None and used == total:
+        return f"{name}: the {number}largest of {of}"
+    noun = ("weight" if features is None else "feature") + ("" if shown == 1 else "s")
+    return f"{name}: the {number}largest {noun}{'' if features is None else ' by weight'} ({of})"
 
 
 def _why_none(model: Any, wanted_by: str) -> str:

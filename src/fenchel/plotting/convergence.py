@@ -18,6 +18,7 @@ from fenchel.plotting.style import (
     counted,
     dash,
     finish,
+    foreground,
     one_axes,
     scale_axis,
     short,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _SMALLEST = 1e-16
 #: the axis ends at most this factor above tol and the gaps: estimates of the first epoch may be huge
 _HIGHEST = 30.0
+#: certificates of a curve with a marker each; of more some have one, since they would cover the line
+_MOST_MARKERS = 30
 #: ratio of the times or passes of several models from which their axis is logarithmic
 _LOG_FROM = 6.0
 
@@ -162,17 +165,22 @@ class ConvergenceDisplay(Display):
             dashed = {**own, "linestyle": (0, (3, 2)), "alpha": 0.8, "linewidth": 1}
             expected = np.maximum(curve.expected_gaps, max(curve.floor, _SMALLEST))
             self.estimates_ += ax.plot(estimated, expected, **dashed)
-        self.lines_ += ax.plot(x, heights, marker=marker, markersize=5, linewidth=1.5, label=label, **own)
+        every = max(1, len(x) // _MOST_MARKERS)
+        marks = {"marker": marker, "markersize": 5, "markevery": every}
+        self.lines_ += ax.plot(x, heights, linewidth=1.5, label=label, **marks, **own)
 
     def _tolerances(self, ax: Axes) -> None:
         for tol in sorted({curve.tol for curve in self.curves if curve.tol > 0.0}):
-            ax.axhline(tol, linestyle=":", linewidth=1.6, color="0.2", label=f"tol = {tol:g}")
+            ax.axhline(tol, linestyle=":", linewidth=1.6, color=foreground(), label=f"tol = {tol:g}")
 
     def _scale(self, ax: Axes, against: str) -> None:
         """Logarithmic axes, without the decades that only the estimates of the first epoch reach."""
         x = np.concatenate([curve.seconds if against == "seconds" else curve.passes for curve in self.curves])
         # of several models the fastest is to be seen beside the slowest
         scale_axis(ax, x.tolist(), _LOG_FROM if len(self.curves) > 1 else 10.0 * _LOG_FROM)
+        if ax.get_xscale() == "linear":
+            # a fit with one certificate would be a point without a scale
+            ax.set_xlim(left=0.0)
         ax.set_yscale("log")
         gaps = np.concatenate([np.maximum(curve.gaps, max(curve.floor, _SMALLEST)) for curve in self.curves])
         known = [*gaps.tolist(), *(curve.tol for curve in self.curves if curve.tol > 0.0)]

@@ -13,7 +13,7 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
-from fenchel.plotting.models import attributes, fitted_part, problem_names
+from fenchel.plotting.models import attributes, fitted_part, not_drawn, problem_names
 from fenchel.plotting.style import short
 from fenchel.solving.solution import Solution, TracePoint
 
@@ -68,6 +68,8 @@ class GapCurve(NamedTuple):
 def curves_and_title(model: Any, labels: Any) -> tuple[list[GapCurve], str]:
     """The curves of a model, one for each problem, or of several models; and the title of their picture."""
     if isinstance(model, Mapping):
+        if not model:
+            raise FenchelError("model must hold at least one fitted estimator or Solution, got an empty mapping")
         if labels is not None:
             raise FenchelError("labels are for a sequence of models: the keys of a mapping are the labels")
         return [total_curve(one, str(label)) for label, one in model.items()], "Convergence"
@@ -97,9 +99,11 @@ def _traces(model: Any) -> list[Sequence[TracePoint]]:
     fitted = attributes(solved)
     trace = fitted.get("trace_") or fitted.get("trace")
     if not isinstance(trace, list) or not trace:
-        raise FenchelError(
-            f"model must be a fitted estimator or a Solution, whose trace is drawn, got {type(solved).__name__}: call "
-            "fit or solve first"
+        raise not_drawn(
+            "model",
+            "a fitted estimator or a Solution, whose trace is drawn",
+            solved,
+            "draw its seconds and its gap as GapCurve.point(label, seconds, certify(model, X, y).relative_gap)",
         )
     return trace if isinstance(trace[0], list) else [trace]
 

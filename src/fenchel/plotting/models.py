@@ -20,6 +20,14 @@ def fitted_part(model: Any) -> Any:
     return fitted_part(steps[-1][1]) if isinstance(steps, list) and steps else model
 
 
+def not_drawn(name: str, wanted: str, model: Any, judged: str) -> FenchelError:
+    """The error for what a picture cannot draw; ``judged`` says how it draws a model of another library."""
+    fitted = any(key.endswith("_") and not key.startswith("_") for key in attributes(model))
+    foreign = fitted and not type(model).__module__.startswith("fenchel.")
+    advice = judged if foreign else "call fit or solve first"
+    return FenchelError(f"{name} must be {wanted}, got {type(model).__name__}: {advice}")
+
+
 def attributes(model: Any) -> Mapping[str, Any]:
     """The attributes that were set on an object; none for arrays and numbers."""
     return vars(model) if hasattr(model, "__dict__") and not isinstance(model, type) else {}

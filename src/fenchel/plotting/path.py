@@ -17,6 +17,9 @@ from fenchel.plotting.style import NOTE, PALETTE, PROVED, beside, checked_axes, 
 
 #: values of C at which the gap between the points of a path is drawn, and weights that are drawn at most
 _VALUES, _LINES = 400, 30
+#: points of a path up to which each has a marker; of more, the gap is drawn as the largest one of each stretch of C,
+#: since a peak between each two points would be one dark area
+_MARKED, _STRETCHES = 60, 60
 #: weights with a name and a colour of their own
 _NAMED = len(PALETTE)
 #: decades of the axis of gaps below the largest one
@@ -77,8 +80,8 @@ class PathDisplay(Display):
             The result of :func:`fenchel.regularization_path`.
         feature_names : sequence of str, default=None
             Names of the features.
-        ax : sequence of two or three matplotlib Axes, default=None
-            The axes to draw on.
+        ax : matplotlib Axes or a sequence of two or three of them, default=None
+            The axes to draw on; one is divided into two.
 
         Returns
         -------
@@ -96,10 +99,12 @@ class PathDisplay(Display):
         plt = pyplot("plot_path")
         if ax is None:
             ax = plt.subplots(2, 1, figsize=(7.2, 6.4), sharex=True, layout="constrained", height_ratios=(1.4, 1.0))[1]
+        if np.size(ax) == 1:
+            ax = _two_in_one(np.ravel(ax)[0])
         if np.size(ax) not in (2, 3):
             raise FenchelError(
                 "ax must be two matplotlib Axes, for the weights and for the gap, or three, with the objective between "
-                f"them, got {np.size(ax)}"
+                f"them, or one, which is divided, got {np.size(ax)}"
             )
         for each in ax:
             checked_axes(each)
@@ -153,25 +158,49 @@ class PathDisplay(Display):
 
     def _draw_gap(self, ax: Any, values: Floats, proved: Sequence[Certificate]) -> None:
         between, points = (_resolved(found) for found in (proved, self.path.certificates))
+        label = "proved for every C"
+        if len(self.path.Cs) > _MARKED:
+            between, label = _largest_of_stretches(between), "proved for every C (its peaks)"
         tops = [gap for gap in (*between, *points) if np.isfinite(gap)]
         tops += [] if self.path.accuracy is None else [self.path.accuracy]
         top = max(tops, default=1.0)
         bottom = min(max(min(tops, default=top) / 3.0, top * 10.0**-_DECADES), top / 20.0)
         heights = np.where(np.isfinite(between), np.maximum(between, bottom), bottom)
         ax.fill_between(values, bottom, heights, color=PROVED, alpha=0.25, linewidth=0)
-        (self.gap_line_,) = ax.plot(values, heights, color=PROVED, linewidth=1.2, label="proved for every C")
-        seen = np.isfinite(points) & (points >= bottom)
-        ax.plot(self.path.Cs[seen], points[seen], "o", color=PALETTE[0], markersize=4, label="points of the path")
-        if not np.all(seen):
-            below = "within rounding" if not np.any(np.isfinite(points[~seen])) else f"below {bottom:.0e}"
-            ax.plot(self.path.Cs[~seen], np.full(int(np.sum(~seen)), bottom), "v", color=PALETTE[0], markersize=5,
-                    markerfacecolor="none", clip_on=False, label=f"points of the path, {below}")  # fmt: skip
+        (self.gap_line_,) = ax.plot(values, heights, color=PROVED, linewidth=1.2, label=label)
+        if len(self.path.Cs) <= _MARKED:
+            self._draw_points(ax, points, bottom)
         if self.path.accuracy is not None:
             label = f"accuracy = {self.path.accuracy:g}"
             ax.axhline(self.path.accuracy, linestyle="--", linewidth=1, color=NOTE, label=label)
         finish(ax, "", xscale="log", yscale="log", xlabel="C", ylabel="certified relative gap")
         ax.set_ylim(bottom, 2.0 * top)
         beside(ax)
+
+    def _draw_points(self, ax: Any, points: Floats, bottom: float) -> None:
+        seen = np.isfinite(points) & (points >= bottom)
+        ax.plot(self.path.Cs[seen], points[seen], "o", color=PALETTE[0], markersize=4, label="points of the path")
+        if not np.all(seen):
+            below = "within rounding" if not np.any(np.isfinite(points[~seen])) else f"below {bottom:.0e}"
+            ax.plot(self.path.Cs[~seen], np.full(int(np.sum(~seen)), bottom), "v", color=PALETTE[0], markersize=5,
+                    markerfacecolor="none", clip_on=False, label=f"points of the path, {below}")  # fmt: skip
+
+
+def _two_in_one(ax: Any) -> list[Any]:
+    """Two Axes, one below the other, in the place of a subplot."""
+    place = checked_axes(ax).get_subplotspec()
+    if place is None:
+        raise FenchelError("ax must be a subplot, as plt.subplots()[1] is, to be divided; or pass two Axes")
+    ax.set_axis_off()
+    grid = place.subgridspec(2, 1, height_ratios=(1.4, 1.0))
+    upper = ax.figure.add_subplot(grid[0])
+    return [upper, ax.figure.add_subplot(grid[1], sharex=upper)]
+
+
+def _largest_of_stretches(gaps: Floats) -> Floats:
+    """Each gap replaced by the largest one of its stretch of neighbours; NaN where none is resolved."""
+    stretches = np.array_split(gaps, min(_STRETCHES, len(gaps)))
+    return np.concatenate([np.full(len(one), np.fmax.reduce(one)) for one in stretches])
 
 
 def _resolved(certificates: Sequence[Certificate]) -> Floats:
@@ -187,9 +216,9 @@ def plot_path(path: Any, *, ax: Any = None, feature_names: Sequence[str] | None 
     path : RegularizationPath
         The result of :func:`regularization_path`.  The 8 weights that become largest have names and colours; with more
         than 30 weights, the 30 that become largest are drawn.
-    ax : sequence of two or three matplotlib Axes, default=None
+    ax : matplotlib Axes or a sequence of two or three of them, default=None
         The axes to draw on, the weights on the first and the gap on the last; with three, the objective and the band in
-        which the optimum is proved to lie are on the second.  None makes a new figure with two.
+        which the optimum is proved to lie are on the second.  One is divided into two.  None makes a new figure.
     feature_names : sequence of str, default=None
         Names of the features; None numbers them, x0, x1, ….
 

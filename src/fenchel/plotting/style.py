@@ -97,15 +97,22 @@ def colour(k: int) -> str:
     return PALETTE[k % len(PALETTE)]
 
 
+def foreground() -> str:
+    """The colour of words, which is light in a dark style."""
+    return str(pyplot("a picture").rcParams["text.color"])
+
+
 def dash(k: int) -> Any:
     """The dashes of line k: another pattern when the colours begin again."""
     return DASHES[k // len(PALETTE) % len(DASHES)]
 
 
 def short(name: Any, most: int = _LONGEST_NAME) -> str:
-    """A name that fits into a picture, on one line; dollars are no formulas."""
+    """A name that fits into a picture, on one line, without its middle if it is long; dollars are no formulas."""
     words = " ".join(str(name).split())
-    words = words if len(words) <= most else f"{words[: most - 1]}…"
+    # names that differ at the end alone, as those of generated features, stay different
+    end = most // 3
+    words = words if len(words) <= most else f"{words[: most - 1 - end]}…{words[-end:]}"
     return words.replace("$", r"\$")
 
 

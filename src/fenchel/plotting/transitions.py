@@ -76,7 +76,9 @@ class TransitionsDisplay(Display):
         model = fitted_part(model)
         weights = attributes(model).get("transitions_")
         if weights is None:
-            raise FenchelError(f"plot_transitions needs a fitted SequenceClassifier, got {type(model).__name__}")
+            name = type(model).__name__
+            advice = ": call fit first" if name == "SequenceClassifier" else ""
+            raise FenchelError(f"plot_transitions needs a fitted SequenceClassifier, got {name}{advice}")
         rows = columns = [str(label) for label in model.classes_]
         if np.any(model.start_) or np.any(model.end_):
             # first labels above the others, last labels to the right of them

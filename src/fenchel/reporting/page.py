@@ -61,10 +61,11 @@ figcaption { color: var(--soft); font-size: .9rem; }
 .tile b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .85rem; }
 .scroll { overflow-x: auto; }
-.listed td, .listed th { white-space: nowrap; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; margin: .5rem 0; }
 th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 600; }
+.listed td, .listed th { white-space: nowrap; padding-right: .55rem; }
+.listed thead th { white-space: normal; overflow-wrap: normal; vertical-align: bottom; }
 tbody th { font-weight: 500; color: var(--soft); min-width: 7rem; }
 code { font: .9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 details { margin: .5rem 0; }
@@ -118,10 +119,12 @@ def checked_target(path: Any) -> Path:
     if not isinstance(path, (str, Path)):
         raise FenchelError(f"path must be the name of the HTML file to write, got {type(path).__name__}")
     target = Path(path)
+    if target.suffix.lower() not in ("", ".html", ".htm"):
+        raise FenchelError(f"path={str(target)!r} must end in .html: a report is one HTML file")
     # a link is followed; a broken one is where a new file goes
     real = target.resolve()
     if real.exists() and not stat.S_ISREG(real.stat().st_mode):
-        what = "a folder" if real.is_dir() else "no regular file"
+        what = "a folder" if real.is_dir() else "not a regular file"
         raise FenchelError(f"path={str(target)!r} is {what}: a report never replaces it; give the name of a file")
     if not real.parent.is_dir():
         raise FenchelError(f"path={str(target)!r}: the folder {str(real.parent)!r} does not exist; create it first")

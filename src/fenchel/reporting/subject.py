@@ -17,8 +17,10 @@ from fenchel.arrays import Floats
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearRanker, MultilabelClassifier, OrdinalClassifier, SequenceClassifier
+from fenchel.estimators.labels import unknown_labels
 from fenchel.estimators.last_step import last_step
 from fenchel.interop import certify
+from fenchel.interop.judging import without_certificate
 from fenchel.plotting.models import feature_names, fitted_part, names_from_steps
 
 
@@ -96,6 +98,11 @@ def subject_of(model: Any, train: Rows, test: Rows | None, names: Any = None) ->
     train = _inner("X, y", model, estimator, train)
     test = None if test is None else _inner("X_test, y_test", model, estimator, test)
     kind = kind_of(estimator)
+    if kind in (Kind.TWO_CLASSES, Kind.CLASSES):
+        _check_labels("y", estimator, train, allowed=0)
+        if test is not None:
+            # held-out rows may have labels that the training data lack
+            _check_labels("y_test", estimator, test, allowed=len(np.unique(np.asarray(test.y))) - 1)
     names = _names(model, estimator, names)
     found = Subject(model, estimator, kind, train, test, names)
     return _with_certificates(found)
@@ -137,6 +144,17 @@ def _inner(called: str, model: Any, estimator: Any, rows: Rows) -> Rows:
     return Rows(X, rows.y, rows.qid, vars(estimator).get("order_"), rows.weight)
 
 
+def _check_labels(name: str, estimator: Any, rows: Rows, *, allowed: int) -> None:
+    """Raise for more labels than these that are none of the classes."""
+    unknown = unknown_labels(np.asarray(rows.y), np.asarray(estimator.classes_))
+    if len(unknown) > allowed:
+        known = ", ".join(map(repr, estimator.classes_[:5].tolist()))
+        raise FenchelError(
+            f"{name} holds labels that the model does not know: {', '.join(map(repr, unknown[:5]))}. Its classes are "
+            f"{known}: pass the labels of its fit"
+        )
+
+
 def checked_weights(called: str, given: Any, X: Any) -> Floats | None:
     """The weights of rows; an error unless there is one for each, none is negative, and not all are zero."""
     if given is None:
@@ -172,12 +190,7 @@ def _with_certificates(found: Subject) -> Subject:
     ]
     changes: dict[str, Any] = {"certificates": list(own)}
     if not own and type(found.estimator).__module__.startswith("fenchel."):
-        online = (
-            "it makes single passes over the data"
-            if hasattr(found.estimator, "partial_fit")
-            else ("its parameters were changed after the fit, or it was made by hand: fit it again")
-        )
-        changes["refusal"] = f"{found.name} has no certificate: {online}."
+        changes["refusal"] = f"{found.name} {without_certificate(found.estimator)}."
     elif not own:
         try:
             judged = certify(found.estimator, found.train.X, found.train.y, sample_weight=found.train.weight)

@@ -77,8 +77,8 @@ def _check_subgradients(risk: Risk, scores: list[Floats], values: Floats, slopes
         bad = violated(tangents - values, np.abs(values) + np.abs(linear) + abs(value))
         if bad is not None:
             raise FenchelError(
-                f"{risk.name}: subgradient is no subgradient: at scores of norm {np.linalg.norm(s):.3g} its plane is "
-                f"{tangents[bad]:.6g} where R is {values[bad]:.6g}. Either it is wrong or R is not convex"
+                f"{risk.name}: subgradient is not a subgradient: at scores of norm {np.linalg.norm(s):.3g} its plane "
+                f"is {tangents[bad]:.6g} where R is {values[bad]:.6g}. Either it is wrong or R is not convex"
             )
 
 

@@ -318,7 +318,8 @@ def _candidates(problem: Problem, solver: Choice, tol: float) -> list[Candidate]
             return [leading, *(Candidate(_default(other)) for other in others)]
         if solver in SOLVERS:
             return [Candidate(_default(solver))]
-        names, near = ", ".join(repr(name) for name in ("auto", *SOLVERS)), did_you_mean(solver, SOLVERS)
+        known = ("auto", *SOLVERS)
+        names, near = ", ".join(map(repr, known)), did_you_mean(solver, known)
         raise FenchelError(f"solver={solver!r} is unknown{near}; choose one of {names} or pass a solver object")
     if isinstance(solver, Solver):
         return [Candidate(solver)]

@@ -31,7 +31,9 @@ def check_norms(norms: ArrayLike) -> None:
 def check_lam(problem: Problem, square: float) -> None:
     """Raise FenchelError if a squared norm is too large for lam in double precision."""
     if not square / problem.lam < LARGEST_CURVATURE:
-        raise FenchelError("the regularization is too weak for the size of X: lower C (a larger lam), or scale X")
+        raise FenchelError(
+            "the regularization is too weak for the size of X: lower C (in a Problem, raise lam), or scale X"
+        )
 
 
 def _constraint(problem: Problem) -> bool:

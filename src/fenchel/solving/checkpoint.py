@@ -124,7 +124,7 @@ class Checkpoint:
         except DAMAGES as error:
             # NumPy recommends to load the objects, which would run their code
             why = "it holds no arrays of numbers" if "allow_pickle" in str(error) else error
-            raise FenchelError(f"checkpoint: {self.path} is no checkpoint, or is damaged: {why}") from error
+            raise FenchelError(f"checkpoint: {self.path} is not a checkpoint, or is damaged: {why}") from error
         return about, arrays
 
     @cached_property
@@ -150,7 +150,7 @@ def checked_target(path: Path | str) -> Path:
     target = Path(path)
     try:
         if target.exists() and not target.is_file():
-            raise FenchelError(f"checkpoint: {path} is no regular file")
+            raise FenchelError(f"checkpoint: {path} is not a regular file")
         if not target.absolute().parent.is_dir():
             raise FenchelError(f"checkpoint: there is no folder {target.parent}")
         # older versions of Python say of such a name that there is no such file

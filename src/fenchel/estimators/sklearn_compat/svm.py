@@ -107,6 +107,9 @@ class LinearSVC(Screening, DropIn, BaseLinearClassifier):
         task = super().encode(X, y, sample_weight)
         return replace(task, C=2.0 * task.C) if task.form == "crammer_singer" and task.n_classes == 2 else task
 
+    def _may_be_logistic(self) -> bool:
+        return False
+
     def _loss(self) -> Loss:
         name = self._one_of("loss", ("hinge", "squared_hinge"), "LinearClassifier has more losses")
         # as in scikit-learn's class

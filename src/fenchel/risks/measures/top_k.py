@@ -119,7 +119,7 @@ class RecallAtK(CountedRisk):
         if not self.n_pos <= self.k <= self.examples:
             raise FenchelError(
                 f"k must be between the number of positives, {self.n_pos}, and that of examples, {self.examples}, "
-                f"for 'recall_at_k', got {k}; otherwise the true labelling is not allowed"
+                f"for 'recall_at_k', got {k}; otherwise the bound would leave out the true labelling"
             )
         self.bound = CountBound(self.k - self.n_pos, equality=False)
         count = self.k + 1
