@@ -26,6 +26,8 @@ _DOWN, _UP = 2.0**-60, 2.0**60
 EXACT_PRODUCTS = 2.0**-960
 #: terms from which ``exact_sum`` is faster than ``math.fsum``, terms of a block (512 kB), and parts of a block at most
 _MANY_TERMS, _BLOCK, _MOST_PARTS = 1 << 10, 1 << 16, 8
+#: parts that leave nothing of entries of about one size, and terms that ``math.fsum`` adds in the time of another part
+_PARTS_OF_MOST, _FEW_TERMS = 2, 128
 #: entries of larger size are left to ``math.fsum``
 _LARGEST_TERM = 2.0**900
 
@@ -92,7 +94,11 @@ def fsum(terms: Iterable[float]) -> float:
 def _exact_parts(block: Floats) -> Iterator[float]:
     """Numbers with the same sum as this block, few unless its entries have very different sizes."""
     bits = len(block).bit_length() + 1
-    for _ in range(_MOST_PARTS):
+    for part in range(_MOST_PARTS):
+        if part >= _PARTS_OF_MOST:
+            block = block[block != 0.0]
+            if len(block) <= _FEW_TERMS:
+                break
         largest = max(float(np.max(block)), -float(np.min(block)))
         if largest == 0.0:
             return
