@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from benchmarks import report
 from fenchel import Problem, solve
 from fenchel.dask import LBFGS, CoCoA, NewtonCG
+from fenchel.dask.choosing import choose_solver
 from fenchel.dask.in_process import InProcess, in_groups
 from fenchel.risks import MeanRisk
 
@@ -28,7 +29,13 @@ _SOLVERS = {
         "CoCoA+": CoCoA(),
         "CoCoA+, safe": CoCoA(aggregation="safe"),
     },
-    "hinge": {"bundle": "bundle", "CoCoA+": CoCoA(), "CoCoA+, safe": CoCoA(aggregation="safe")},
+    "hinge": {
+        "auto": "auto",
+        "Newton-CG": NewtonCG(),
+        "bundle": "bundle",
+        "CoCoA+": CoCoA(),
+        "CoCoA+, safe": CoCoA(aggregation="safe"),
+    },
 }
 
 
@@ -68,7 +75,8 @@ def _data() -> tuple[sp.csr_array, np.ndarray]:
 def _counted(X: sp.csr_array, y: np.ndarray, loss: str, C: float, solver: object, count: int) -> str:
     design = in_groups(X, [_ROWS * k // count for k in range(1, count)])
     problem = Problem(design, MeanRisk(loss, y), 1.0 / (C * _ROWS))
-    solution = solve(problem, solver, tol=_TOL, max_iter=_MOST_PASSES)
+    chosen = choose_solver(problem, "auto") if solver == "auto" else solver
+    solution = solve(problem, chosen, tol=_TOL, max_iter=_MOST_PASSES)
     assert isinstance(design.groups, InProcess)
     if not solution.converged:
         return f"gap {solution.certificate.relative_gap:.2g}"

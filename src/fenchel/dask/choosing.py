@@ -25,11 +25,12 @@ _MAKERS: dict[str, Callable[[], Solver]] = {
 }
 #: groups, and mean squared norm of a row over lam n, up to which CoCoA+ needs fewer exchanges (benchmarks/exchanges.py)
 _FEW_GROUPS, _SMALL_CURVATURE = 4, 1.0
-#: rounds of CoCoA+ after which its pace decides whether the next solver continues: with the hinge they prove about 1e-2
-#: on sparse rows, and its further gaps fall slowly (benchmarks/README.md, On a cluster)
+#: the same for losses with kinks, up to which CoCoA+ and Newton-CG in turn read X less often than Newton-CG alone:
+#: measured up to C = 10 with rows of mean squared norm 1.2
+_MODERATE_CURVATURE = 12.5
+#: rounds of CoCoA+ after which the next solver continues: with the hinge they prove about 1e-2 on sparse rows, and its
+#: further gaps fall slowly (benchmarks/README.md, On a cluster)
 _ROUNDS = 10.0
-#: data passes of the solver that continues from there to a gap of 1e-3, as measured on the same rows
-_PASSES_OF_NEXT = 20.0
 
 
 def _in_order(problem: Problem) -> tuple[str, ...]:
@@ -43,7 +44,8 @@ def _in_order(problem: Problem) -> tuple[str, ...]:
     if joint:
         return ("lbfgs", "cocoa", "smoothing", "proximal_gradient", "bundle")
     curvature = design.mean_square / (problem.lam * design.shape[0])
-    few = own is not None and len(own.facts) <= _FEW_GROUPS and curvature <= _SMALL_CURVATURE
+    largest = _SMALL_CURVATURE if problem.risk.smooth else _MODERATE_CURVATURE
+    few = own is not None and len(own.facts) <= _FEW_GROUPS and curvature <= largest
     first = ("cocoa",) if few else ()
     if problem.risk.smooth:
         return (*first, "lbfgs", "proximal_gradient", "bundle")
@@ -66,5 +68,5 @@ def choose_solver(problem: Problem, solver: str | Solver) -> Choice:
         why = "; ".join(why for why in refusals if why is not None)
         raise FenchelError(f"no solver for data on workers supports this problem ({why})")
     if isinstance(able[0], CoCoA) and problem.risk.separable() is not None:
-        return [Candidate(able[0], _ROUNDS, lambda problem, target: _PASSES_OF_NEXT), *map(Candidate, able[1:])]
+        return [Candidate(able[0], _ROUNDS), *map(Candidate, able[1:])]
     return list(map(Candidate, able))

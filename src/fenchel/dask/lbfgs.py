@@ -77,7 +77,7 @@ class LBFGS(Solver):
     def needs(self) -> tuple[Need, ...]:
         return (
             SHARDED,
-            Need(lambda problem: problem.risk.smooth, "requires a smooth risk; use cocoa, smoothing or bundle"),
+            Need(lambda problem: problem.risk.smooth, "requires a smooth risk; use newton_cg or cocoa"),
             Need(lambda problem: problem.risk.part(slice(0, 1)) is not None, "requires a risk that sums over examples"),
             needs.NO_OVERFLOW,
             needs.RIDGE,
