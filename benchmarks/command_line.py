@@ -107,7 +107,7 @@ def _section(rows: list[_Row]) -> str:
         " largest value."
         f" `synthetic` and `gigabyte`: {_ROWS['synthetic']:,} and {_ROWS['gigabyte']:,} rows with {_ENTRIES} of"
         f" {_FEATURES:,} features. Every time of Fenchel includes the start, imports and loading compiled code, which"
-        " LIBLINEAR does not have: for a file of 100 rows `fenchel train` takes 1.2 s"
+        " LIBLINEAR does not have: for a file of 100 rows `fenchel train` takes 0.5 s"
         " (`python benchmarks/fixed_cost.py`, table in [docs/front-ends.md](../docs/front-ends.md#time))."
     )
 

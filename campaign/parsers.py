@@ -306,12 +306,14 @@ def array(content):
     size = 1
     for part in shape:
         size *= part
-    order, letter, width = kind[0], kind[1], int(kind[2:])
+    order, letter = kind[0], kind[1]
+    width = int(kind[2:] or 4 * (letter != "U"))
     if letter == "U":
         codec = "utf-32-le" if order == "<" else "utf-32-be"
         values = [data[i * 4 * width : (i + 1) * 4 * width].decode(codec).rstrip("\0") for i in range(size)]
     else:
         letters = {("f", 8): "d", ("f", 4): "f", ("i", 8): "q", ("i", 4): "i", ("u", 8): "Q", ("b", 1): "?"}
+        letters |= {("f", 2): "e", ("i", 2): "h", ("i", 1): "b", ("u", 4): "I", ("u", 2): "H", ("u", 1): "B"}
         values = list(struct.unpack(f"{order.replace('|', '<')}{size}{letters[letter, width]}", data[: size * width]))
     if header["fortran_order"] and len(shape) == 2:
         values = [values[j * shape[0] + i] for i in range(shape[0]) for j in range(shape[1])]

@@ -85,7 +85,7 @@ def _decoded(content):
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(content), use_threads=False)
+        table = pq.ParquetFile(io.BytesIO(content)).read(use_threads=False)
         return table.column_names, [column.to_pylist() for column in table.columns]
     except Exception as error:
         raise ValueError(f"pyarrow raises {type(error).__name__}: {error}") from error
@@ -180,7 +180,10 @@ def stored_table_mutant(rng, folder, originals):
     try:
         rows = parsers.table(content, parsers.delimiter(content))
         if len(rows) == found.X.shape[0] + 1:
-            _check_header(rows.pop(0))
+            names = [name.strip() for name in rows.pop(0)]
+            _check_header(names)
+            # a name that is a number comes before the number of a column
+            options = {key: names.index(str(one)) if str(one) in names else one for key, one in options.items()}
         values = [[_number(field) for field in fields] for fields in zip(*rows, strict=True)]
         labels = [row[options.get("label", -1)] for row in rows]
         _check_labels([int(text) for text in labels if text.strip().lstrip("+-").isdigit()])

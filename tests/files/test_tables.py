@@ -180,6 +180,14 @@ def test_queries_that_floats_merge(tmp_path, query):
         convert(tmp_path / "a.parquet", tmp_path / "a.store", qid="q")
 
 
+def test_texts_of_a_parquet_file_that_are_no_utf_8(tmp_path):
+    """pyarrow raised an error of its own, which is no ValueError."""
+    texts = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff"))
+    pq.write_table(pa.table({"a": texts, "y": pa.array([1])}), tmp_path / "d.parquet")
+    with pytest.raises(FenchelError, match="the column a has values of type string, no numbers"):
+        convert(tmp_path / "d.parquet", tmp_path / "d.store")
+
+
 def test_columns_of_a_parquet_file_without_values_and_labels_with_a_nul_character(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"t": pa.array([None, ""], pa.string()), "y": ["a", "b"]}), path)

@@ -52,8 +52,12 @@ def as_numbers(path: Path, name: str, values: Any) -> Array:
     kind = values.type
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int8())
-    found = np.asarray(values.to_numpy(zero_copy_only=False))
-    if found.dtype.kind not in "biuf":
+    try:
+        found = np.asarray(values.to_numpy(zero_copy_only=False))
+    except pa.ArrowException:
+        # of texts that are no UTF-8
+        found = None
+    if found is None or found.dtype.kind not in "biuf":
         raise FenchelError(f"{path}: the column {name} has values of type {kind}, no numbers: encode or omit it")
     return found
 
