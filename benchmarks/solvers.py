@@ -67,6 +67,7 @@ FAMILIES = {
         ("a9a", "w8a", "mushrooms", "covtype@50000", "kddcup99@50000", "mnist@4000-dense"),
     ),
     "long rows": Family("", ("logistic",), ("even@40000", "uneven@40000"), Cs=(0.1, 100.0)),
+    "nearly separable": Family("", ("hinge",), ("connections@40000",)),
     "text": Family("text", ("hinge", "logistic"), ("20news.binary", "imdb", "reuters-moneyfx")),
     "regression": Family(
         "regression", ("epsilon_insensitive", "squared", "quantile"), ("abalone", "cpusmall", "cadata", "housing.scale")

@@ -6,6 +6,10 @@ even@n       n rows of 300 standard normal features; scores of a planted normal 
              logistic noise; the class is the sign.
 uneven@n     the same with features whose standard deviations fall geometrically from 1 to 1/300, turned by a random
              orthogonal matrix; the planted model is the same on the features of unit deviation.
+connections@n
+             n network connections of 30 kinds, which are frequent as 1/rank^1.5: three names, each that of the kind
+             in nine of ten rows, and 35 sizes, log-normal where the kind has one, in 7 of 10 rows its median; columns
+             of sizes are divided by their maxima; the class is that of the kind, and 0.3 % are turned round.
 text@N       texts of 100 words each, drawn from a vocabulary of 100,000 words whose frequency falls as 1/rank; a
              row holds log(vocabulary rank + 1)-weighted counts scaled to unit length (rare words count more, as in
              tf-idf); about 80 distinct words a row, and N/80 rows; the class is the side of the median on which the
@@ -30,6 +34,8 @@ WORDS_PER_TEXT = 100
 #: distinct words of a text
 DISTINCT_PER_TEXT = 80
 _TURNED_ROUND = 0.05
+#: kinds of connections, their names and sizes, and the share of a maximum below which a size is zero
+_KINDS, _NAMES, _SIZES, _SMALLEST_SIZE = 30, (3, 30, 10), 35, 1e-4
 
 
 def gaussian(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,6 +57,27 @@ def even(rows: int, least: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         turn = np.linalg.qr(random.standard_normal((LONG_ROW, LONG_ROW)))[0]
         matrix = matrix @ (np.geomspace(1.0, least, LONG_ROW)[:, None] * turn)
     return matrix, labels
+
+
+def connections(rows: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    """The recipe connections@rows."""
+    random = np.random.default_rng(11)
+    classes = np.where(random.random(_KINDS) < 0.8, -1.0, 1.0)
+    frequency = 1.0 / np.arange(1, _KINDS + 1) ** 1.5
+    random.shuffle(classes)
+    kinds = random.choice(_KINDS, rows, p=frequency / frequency.sum())
+    own = np.stack([random.integers(0, count, _KINDS) for count in _NAMES], axis=1)
+    usual = random.random((rows, len(_NAMES))) < 0.9
+    names = np.where(usual, own[kinds], np.stack([random.integers(0, count, rows) for count in _NAMES], axis=1))
+    medians = 1.5 * random.standard_normal((_KINDS, _SIZES))
+    present = random.random((_KINDS, _SIZES)) < 0.4
+    spread = random.standard_normal((rows, _SIZES)) * (random.random((rows, 1)) > 0.7)
+    sizes = np.where(present[kinds], np.exp(medians[kinds] + spread), 0.0)
+    sizes /= sizes.max(axis=0)
+    sizes[sizes < _SMALLEST_SIZE] = 0.0
+    columns = [np.eye(count)[names[:, k]] for k, count in enumerate(_NAMES)]
+    labels = np.where(random.random(rows) < 0.003, -classes[kinds], classes[kinds])
+    return tidy(sp.csr_matrix(np.hstack([*columns, sizes]))), labels
 
 
 def text(nonzeros: int) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -92,6 +119,7 @@ RECIPES: dict[str, Callable[[int], tuple[Any, np.ndarray]]] = {
     "gaussian": gaussian,
     "even": even,
     "uneven": lambda rows: even(rows, _LEAST_DEVIATION),
+    "connections": connections,
     "text": text,
 }
 #: small, of one size

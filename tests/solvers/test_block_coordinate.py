@@ -517,10 +517,10 @@ def test_inner_solvers_have_names():
         BlockCoordinate(inner="shark")
 
 
-@pytest.mark.parametrize("relaxation", [0.0, 2.0, np.nan])
-def test_over_relaxation_is_below_two(relaxation):
-    with pytest.raises(FenchelError, match="relaxation must be"):
-        BlockCoordinate(relaxation=relaxation)
+@pytest.mark.parametrize("stretch", [0.0, 2.0, np.nan])
+def test_over_relaxation_is_below_two(stretch):
+    with pytest.raises(FenchelError, match="stretch must be"):
+        BlockCoordinate(stretch=stretch)
 
 
 @pytest.mark.parametrize("inner", ["walrus", "greedy"])

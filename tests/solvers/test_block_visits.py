@@ -27,16 +27,16 @@ def visits(problem, solver, most):
 
 
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer", "costs"])
-@pytest.mark.parametrize("relaxation", [1.0, 1.5, 1.99])
-def test_every_over_relaxed_visit_ascends_by_a_share_of_its_square(risk, relaxation, monkeypatch):
+@pytest.mark.parametrize("stretch", [1.0, 1.5, 1.99])
+def test_every_over_relaxed_visit_ascends_by_a_share_of_its_square(risk, stretch, monkeypatch):
     """At least (1/omega - 1/2) q |change|^2, with q the curvature of the block."""
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
     case = JointCase(risk, lam=0.01)
     X, y, _, _ = case.data()
     before, value = np.zeros((case.n, case.k)), 0.0
-    for theta in visits(case.problem(), BlockCoordinate(relaxation=relaxation), 10 * case.n):
+    for theta in visits(case.problem(), BlockCoordinate(stretch=stretch), 10 * case.n):
         after, change = float(slow.dual(X, y, case.lam, theta)), theta - before
-        least = (1.0 / relaxation - 0.5) * float(np.sum((X @ X.T).diagonal() @ change**2)) / case.lam
+        least = (1.0 / stretch - 0.5) * float(np.sum((X @ X.T).diagonal() @ change**2)) / case.lam
         assert after - value >= least - 1e-13 * after
         before, value = theta, after
     assert value > 0.0
@@ -48,9 +48,9 @@ def test_over_relaxed_steps_need_fewer_passes_where_examples_depend_on_each_othe
     y = rng.integers(0, 4, 300)
     X = rng.standard_normal((4, 20))[y] + rng.standard_normal((300, 20)) + 1.0
     passes = {}
-    for relaxation in (1.0, 1.5):
+    for stretch in (1.0, 1.5):
         problem = Problem(X, WestonWatkins(y), 1e-4)
-        passes[relaxation] = solve(problem, BlockCoordinate(relaxation=relaxation), tol=1e-4, max_iter=10_000).passes
+        passes[stretch] = solve(problem, BlockCoordinate(stretch=stretch), tol=1e-4, max_iter=10_000).passes
     assert passes[1.5] < 0.85 * passes[1.0]
 
 

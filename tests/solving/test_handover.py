@@ -56,6 +56,13 @@ def test_slowness_has_to_be_sustained():
             assert not pace.is_slow(1e-3, 1e3)
 
 
+def test_one_slow_estimate_is_enough_after_what_the_next_solver_costs():
+    for most, slow in ((150.0, False), (100.0, True)):
+        assert paced(lambda q: 1.0, 100.0).is_slow(1e-3, most) == slow
+    # progress that ends sooner than the next solver is no reason to leave, however long it has taken
+    assert not paced(lambda q: math.exp(-0.1 * q), 100.0).is_slow(math.exp(-10.5), 50.0)
+
+
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])
 def test_auto_stays_with_descent_that_is_about_to_end_and_leaves_one_that_is_not(risk):
     easy = solve(JointCase(risk, n=60, d=4, k=5, lam=0.1).problem(), tol=1e-3)

@@ -8,7 +8,9 @@ first decreases the gap by a power of the passes and, once the active set is kno
     \text{passes left} = \tfrac34 p\,(g/\text{target})^{1/a} - p,
 
 which is pessimistic for the second kind, and corrects itself.  The gaps of epochs over the active set and over all
-examples differ, so a solver is slow only if every estimate over the last fifth of its passes says so.
+examples differ, so a solver is slow only if every estimate over the last fifth of its passes says so; once it has used
+as many passes as the next one costs, a single estimate is enough (benchmarks/solvers.py, "nearly separable", C = 1 to
+1e-6: 181 data passes to 73; no change on a9a, w8a and covtype).
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ class Pace:
         return max(0.0, now * (_AFTER * math.exp(exponent) - 1.0)) if exponent < 100.0 else math.inf
 
     def is_slow(self, target_gap: float, most: float) -> bool:
-        """Whether estimates of more than ``most`` passes to the target have been sustained."""
+        """Whether estimates of more than ``most`` passes to the target have been sustained.
+
+        After ``most`` passes one of them is enough: whoever leaves then loses no more than what the next solver costs.
+        """
         now = self._found[-1][0] if self._found else 0.0
         self._slow_since = min(self._slow_since, now) if self.passes_left(target_gap) > most else math.inf
-        return self._slow_since <= _SUSTAINED * now
+        return self._slow_since <= (_SUSTAINED if now < most else 1.0) * now

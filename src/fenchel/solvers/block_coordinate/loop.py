@@ -7,7 +7,7 @@ symbol                 argument                     meaning
 =====================  ===========================  =============================================================
 :math:`y_i`            ``blocks.classes[i]``        label
 :math:`\alpha_i`       ``blocks.alpha[i]``          dual block; :math:`\theta_i = c_i\alpha_i`
-:math:`q_i`            ``table[i, CURVATURE]``      :math:`c_i(\|x_i - m\|^2 + B^2)/\lambda` over the relaxation
+:math:`q_i`            ``table[i, CURVATURE]``      :math:`c_i(\|x_i - m\|^2 + B^2)/\lambda` over the stretch
 :math:`c_i/\lambda`    ``table[i, SCALE]``          v changes by this multiple of x_i when alpha changes by one
 :math:`\|m\|^2-p_i`    ``table[i, CENTRING]``       with :math:`p_i = m\cdot x_i`; zero without intercepts
 v                      ``blocks.v``                 :math:`X^T\theta/\lambda`; for kernels :math:`K\theta/\lambda`

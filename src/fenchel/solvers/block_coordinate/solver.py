@@ -104,7 +104,7 @@ class BlockCoordinate(Solver):
         Threads for the epochs of large data with a joint hinge, each with a block of the examples ([2]_).  The steps,
         and so the result within ``tol``, depend on it, and are the same in each run; ``n_jobs`` of
         :func:`fenchel.solve` does not set it.
-    relaxation : float, default=1.5
+    stretch : float, default=1.5
         Over-relaxation of the steps of joint hinges with ``inner="root"`` ([3]_): the curvature of a block is divided
         by it.  1 makes the exact steps of [1]_; steps ascend for numbers below 2.
 
@@ -139,7 +139,7 @@ class BlockCoordinate(Solver):
     single: bool | None = None
     accuracy: float = 1e-12
     n_jobs: int = 1
-    relaxation: float = 1.5
+    stretch: float = 1.5
     name: ClassVar[str] = "block_coordinate"
     #: 0.5 to 1.1 times that of a certificate on dna, letter and banking77, from a relative gap of 0.03 on
     computes_gap: ClassVar[bool] = True
@@ -151,7 +151,7 @@ class BlockCoordinate(Solver):
         check_number("accuracy", self.accuracy, above=0.0)
         check_seed(self.seed)
         processors(self.n_jobs)
-        check_number("relaxation", self.relaxation, above=0.0, below=2.0)
+        check_number("stretch", self.stretch, above=0.0, below=2.0)
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -185,7 +185,7 @@ class BlockCoordinate(Solver):
         table[:, SCALE] = shares / lam
         softmax, gram = risk.dual_block == "entropy", problem.gram_in_memory
         exact = softmax or self.inner != "root"
-        table[:, CURVATURE] = table[:, SCALE] * (norms + constant) / (1.0 if exact else self.relaxation)
+        table[:, CURVATURE] = table[:, SCALE] * (norms + constant) / (1.0 if exact else self.stretch)
         sum_bound = np.inf if risk.dual_block == "box" else 1.0
         inner = {
             "root": RootBlock(sum_bound),

@@ -273,9 +273,10 @@ class DualCoordinate(Solver):
         turns = self._advance(state, output)
         # epochs over small data take less time than what is between steps
         most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state, output))
-        target = hint.target_gap / len(state.outputs)
-        while output.active_set.goes_on(target, most - turns):
-            turns += self._advance(state, output)
+        early, target = min(hint.early * examples, most), hint.target_gap / len(state.outputs)
+        for goal, limit in ((0.0, early), (target, most)):
+            while output.active_set.goes_on(goal, limit - turns):
+                turns += self._advance(state, output)
         if output.active_set.position == 0:
             state.turn = (state.turn + 1) % len(state.outputs)
         return turns / (examples * len(state.outputs))
