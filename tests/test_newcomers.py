@@ -164,7 +164,7 @@ def test_model_files_say_what_they_cannot_hold(tmp_path):
     [
         (["trian", "a.svm"], "train"),
         (["train", "a.svm", "--tolerance", "1"], "--tol"),
-        (["train", "a.svm", "--weigths", "w"], "--weights"),
+        (["convert", "a.svm", "--weigths", "w"], "--weights"),
     ],
 )
 def test_misspelt_commands_and_options_have_a_suggestion(arguments, near, capsys):
