@@ -118,11 +118,13 @@ class Floor(NamedTuple):
 
 
 def floors(page: str) -> set[Floor]:
-    """The problems whose floor was measured: smooth losses on text, and joint hinges."""
+    """The problems with ridge whose floor was measured: smooth losses on text, Newton fits, and joint hinges."""
     known = set()
-    for section in ("floors", "block_floors"):
+    for section in ("floors", "newton_floors", "block_floors"):
         for _, head, rows in tables(page, section):
             for line in (dict(zip(head, row, strict=False)) for row in rows):
+                if line.get("penalty", "l2") != "l2":
+                    continue
                 loss = line.get("loss", line.get("risk", "")).strip("`")
                 known.add(Floor(line["data set"].partition(" (")[0], loss, line.get("C", "1"), line.get("tol", "0.01")))
     return known

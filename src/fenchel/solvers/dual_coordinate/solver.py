@@ -32,6 +32,10 @@ piecewise quadratic losses pairs of variables are chosen by their gain (``loop_p
 ones follow (``projected_newton``).  ``cached_gram`` computes the rows of a matrix that is too large for memory as steps
 need them.
 
+Free dual variables.  After thirty epochs with a piecewise quadratic loss and ridge, conjugate gradients on all
+variables between their bounds alternate with epochs (``face``): steps of one variable at a time hardly move those of
+near duplicates.
+
 Shrinking: ``solvers.shrinking``.  A certificate always sees all data, so shrinking cannot hide a violation.
 
 ===================  =====================================================================
