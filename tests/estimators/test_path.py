@@ -329,7 +329,7 @@ def test_points_that_fall_short_are_told():
         ({"Cs": [1.0, -2.0]}, "Cs must be a positive"),
         ({"Cs": [1.0, np.nan]}, "Cs must be a positive"),
         ({"Cs": (1.0,)}, "interval"),
-        ({"Cs": (2.0, 1.0)}, "must rise"),
+        ({"Cs": (2.0, 1.0)}, "must be increasing"),
         ({"Cs": (0.0, 1.0)}, "Cs must be a positive"),
         ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be a positive"),
         ({"loss": "nothing"}, "loss='nothing'"),

@@ -30,6 +30,10 @@ from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.anderson import ANDERSON_DEPTH
 from fenchel.compile.primitives.coordinate_descent import extrapolate, sweep
 
+#: soft thresholds over lam: above it by more than the rounding of q, so that the weights at the largest lam of a path
+#: are zero, and by less than a thousandth of the tolerances that this estimate is used for
+_THRESHOLD = 1.0 + 2.0**-40
+
 
 @loop
 def descend_path(
@@ -44,7 +48,7 @@ def descend_path(
     iterates, gradients = np.empty((ANDERSON_DEPTH + 1, len(point))), np.empty((ANDERSON_DEPTH + 1, len(point)))
     largest = 0.0
     for k in range(len(lams)):
-        thresholds, stored, gap = np.full(len(point), lams[k]), 0, np.inf
+        thresholds, stored, gap = np.full(len(point), _THRESHOLD * lams[k]), 0, np.inf
         for _ in range(max_sweeps):
             if stored == 0:
                 iterates[0], gradients[0], stored = point, gradient, 1
