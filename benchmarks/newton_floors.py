@@ -84,8 +84,8 @@ def counted(spent: dict[str, float]) -> Iterator[None]:
             for name, kind in (("scores", "products"), ("adjoint", "products"), ("gram", "Hessians")):
                 call = timing(getattr(design, name), lambda *_, kind=kind: kind)
                 replace(mock.patch.object(design, name, call))
-        factorize = timing(linear_algebra.cho_factor, lambda *_: "inner")
-        replace(mock.patch.object(linear_algebra, "cho_factor", factorize))
+        factorize = timing(linear_algebra.dpotrf, lambda *_: "inner")
+        replace(mock.patch.object(linear_algebra, "dpotrf", factorize))
         yield
 
 

@@ -176,6 +176,7 @@ class Stale(NamedTuple):
     row: str
     #: "sources" or "data"
     what: str
+    #: the hash of the row, or the last one that accepted changes lead to from there
     stored: str
     present: str
     command: str
@@ -201,6 +202,13 @@ class Accepted:
             seen |= {change["to"] for change in self.changes if change["from"] in seen}
         return present in seen
 
+    def latest(self, stored: str) -> str:
+        """The hash that accepted changes lead to, one after another, so that rows of all of them need one more."""
+        chain = [stored]
+        while following := [c["to"] for c in self.changes if c["from"] == chain[-1] and c["to"] not in chain]:
+            chain.append(following[-1])
+        return chain[-1]
+
     def add(self, stored: str, present: str, why: str, stale: Iterable[Stale]) -> None:
         """Note the change between two hashes of stale rows, and write the file."""
         pairs = sorted({(one.stored, one.present) for one in stale if one.what == "sources"})
@@ -224,7 +232,8 @@ def stale_rows(study: Study, accepted: Accepted | None = None) -> list[Stale]:
         row = study.row(cell)
         stored = cell["provenance"]
         if not accepted.leads(stored["sources"], present):
-            found.append(Stale(row, "sources", stored["sources"], present, study.command(cell)))
+            last = accepted.latest(stored["sources"])
+            found.append(Stale(row, "sources", last, present, study.command(cell)))
         if files and all((shared_folder() / name).exists() for name in files):
             today = hash_of_data(files)
             if stored["data"] != today:

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python repr
 from benchmarks.ledger import Cell, Ledger
 from benchmarks.multiclass import PROGRAM
 from reproductions import provenance
-from reproductions.provenance import Stale, Study
+from reproductions.provenance import Accepted, Stale, Study
 
 #: fields that depend on the machine
 _OF_THE_MACHINE = frozenset({"seconds", "total", "solving", "certifying", "load", "provenance", "run", "program"})
@@ -99,13 +99,14 @@ def made_again(study: Study, command: str) -> list[Cell]:
 
 def replay(study: Study, stale: Stale) -> tuple[int, Difference, str]:
     """How many rows of a stale pair the command made again, their largest difference, and the row that has it."""
-    hashes, stored = study.hashes(), {study.row(cell): cell for cell in study.rows()}
+    hashes, stored, accepted = study.hashes(), {study.row(cell): cell for cell in study.rows()}, Accepted()
     found = []
     for cell in made_again(study, stale.command):
         old = stored.get(study.row(cell))
         if old is None or old["run"] == cell["run"] or "provenance" not in old:
             continue
-        if (old["provenance"]["sources"], study.sources(cell, hashes)) == (stale.stored, stale.present):
+        pair = accepted.latest(old["provenance"]["sources"]), study.sources(cell, hashes)
+        if pair == (stale.stored, stale.present):
             found.append((compared(old, cell), study.row(cell)))
     if not found:
         raise RuntimeError(f"{stale.command} made no row of {stale.stored} -> {stale.present} again")
@@ -124,7 +125,8 @@ def main() -> None:
             seen.add(pair)
             count, difference, row = replay(study, stale)
             apart = f"largest relative difference {difference.size:.1e} ({difference.where} of {row})"
-            print(f"{stale.stored} {stale.present}: {count} rows made again, {apart}\n  {stale.command}", flush=True)
+            said = apart if difference.size else "all the same"
+            print(f"{stale.stored} {stale.present}: {count} rows made again, {said}\n  {stale.command}", flush=True)
     print(f"{len(seen)} stale pairs of hashes; nothing was stored or accepted")
 
 

@@ -9,6 +9,7 @@ Tests marked ``thorough`` run with ``--full-products`` only, or by name.
 import gc
 import lzma
 import os
+import signal
 
 # before NumPy: each worker has one core, and threads of BLAS that wait for one another would take it
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -117,6 +118,14 @@ def quick_loops(request):
         if not request.config.getoption("full_products"):
             patch.setattr(Loop, "__call__", quickly(Loop.__call__))
         yield
+
+
+@pytest.fixture
+def plain_interrupts():
+    """Python's own handler: a process that was started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ _REUTERS = "reuters-moneyfx"
 #: errors for which iterations with and without restarts are compared
 _LEVELS = (1e-2, 1e-3, 1e-5)
 #: the sets whose methods were run in turn in one run
-_TOGETHER = ("reuters-moneyfx", "web8", "covertype")
+_TOGETHER = ("reuters-moneyfx", "a9a", "web8", "covertype")
+#: and the method that was run later, on all sets in one run
+_AGAIN = "dual_coordinate"
 
 
 def cell_of(data, name, seed=0):
@@ -60,9 +62,10 @@ def _runs():
     for data in _TOGETHER:
         own = [cell for cell in CELLS if cell["data"] == data]
         assert {cell["cap"] for cell in own} == {CAPS[data]}
-        # the methods of a set were run side by side
-        assert len({cell["run"] for cell in own}) == 1
-    loads = [cell["provenance"]["load"] for cell in CELLS if cell["data"] in _TOGETHER]
+        # the methods of a set were run side by side, but for one that was run again on all sets
+        assert len({cell["run"] for cell in own if cell["solver"] != _AGAIN}) == 1
+    assert len({cell["run"] for cell in CELLS if cell["solver"] == _AGAIN}) == 1
+    loads = [cell["provenance"]["load"] for cell in CELLS if cell["data"] in _TOGETHER and cell["solver"] != _AGAIN]
     longer = [name for name in SOLVERS if cell_of(_TEXT, name)["cap"] == CAPS[_TEXT]]
     assert {cell_of(_TEXT, name)["cap"] for name in SOLVERS if name not in longer} == {12.0}
     caps = f"{CAPS[_REUTERS]:g} on Reuters, {CAPS['a9a']:g} on a9a, {CAPS['web8']:g} on web8"
@@ -146,6 +149,8 @@ def _seconds():
         for name in (*high, "dual_coordinate")
         if name != "ls-bmrm"
     }
+    ahead = [data for data in SETS if error_of(data, "pragam, no restart") < error_of(data, "pegasos-1")]
+    assert ahead == [_REUTERS, "a9a", "web8"]
     found["to 1e-5 dual_coordinate"] = f"dual_coordinate {listed(seconds_to(1e-5, 'dual_coordinate'))} s"
     for data in SETS:
         errors = [

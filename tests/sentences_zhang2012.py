@@ -70,19 +70,27 @@ def _text():
         best = {data: ratio(rows[best_lambda(rows, data, measure)], "plain", "sms") for data in TEXT}
         shown = [f"{data.removeprefix('reuters-')} {value if value else 'neither'}" for data, value in best.items()]
         found[f"text {measure}"] = f"{name}: {', '.join(shown)}"
-    weak = [rows[Row(data, "roc_auc", 1e-6)]["sms"] for data in TEXT]
-    assert not any(cell["seconds"] for cell in weak)
-    found["sms fails"] = f"stays {span([above(cell) for cell in weak])}% above the minimum"
-    found["minima"] = f"these minima are {span([cell['bound'] for cell in weak], '.0e')}"
+    last = {(data, measure): rows[Row(data, measure, 1e-6)]["sms"] for data in TEXT for measure in MEASURES}
+    missed = {place: cell for place, cell in last.items() if not cell["seconds"]}
+    counts = [data.removeprefix("reuters-") for data, measure in missed if measure == "prbep"]
+    assert sum(measure == "roc_auc" for _, measure in missed) == len(TEXT)
+    found["sms misses"] = f"for ROC area on all four and for PRBEP on {' and '.join(counts)}"
+    weak = list(missed.values())
+    assert {cell["status"] for cell in weak} == {"STALLED"}
+    found["sms fails"] = f"it stalls {span([above(cell) for cell in weak])}% above the minimum"
+    low, high = (f"{end(cell['bound'] for cell in weak):.1e}".replace("e-0", "e-") for end in (min, max))
+    found["minima"] = f"these minima are {low} to {high}"
     lost = {
         row: value
         for row, solvers in rows.items()
-        if (value := ratio(solvers, "plain", "sms")) and value.value < NOISE and value.sign != ">"
+        if (value := ratio(solvers, "plain", "sms")) and (value.value < NOISE or value.sign == "<")
     }
-    shown = [f"{row.data.removeprefix('reuters-')}, {row.measure}, λ = {row.lam:.0e}: {v}" for row, v in lost.items()]
-    found["lost"] = (
-        f"({'; '.join(shown)})".replace("roc_auc", "ROC area").replace("prbep", "PRBEP").replace("e-0", "e-")
-    )
+    shown = [
+        f"{row.data.removeprefix('reuters-')}, {row.measure}, λ = {row.lam:.0e}{'' if v.sign else f' ({v})'}"
+        for row, v in sorted(lost.items(), key=lambda one: one[1].sign)
+    ]
+    found["lost"] = f"plain method: {', and '.join(shown)}, where the plain method alone comes within 1%"
+    found["lost"] = found["lost"].replace("roc_auc", "ROC area").replace("prbep", "PRBEP").replace("e-0", "e-")
     return found
 
 

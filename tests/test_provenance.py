@@ -156,6 +156,27 @@ def test_accepted_changes_are_kept_with_their_reason(study, tmp_path):
     assert len(stale_rows(study, Accepted(file))) == 1
 
 
+def test_rows_that_accepted_changes_made_equal_need_one_more_reason(study, tmp_path):
+    study.file.parent.mkdir(parents=True)
+    file, made = tmp_path / "accepted.json", []
+    for text, name in (("first", "slow"), ("second", "fast")):
+        for method in ("fast", "slow"):
+            (tmp_path / f"{method}.py").write_text(f"step = '{text}'\n", encoding="utf-8")
+        StampedLedger(study).add([{"data": text, "solver": name}])
+        made.append(study.rows()[-1]["provenance"]["sources"])
+    [one] = stale_rows(study, Accepted(file))
+    Accepted(file).add(one.stored, one.present, "the same step", [one])
+    for method in ("fast", "slow"):
+        (tmp_path / f"{method}.py").write_text("step = 'third'\n", encoding="utf-8")
+    stale = stale_rows(study, Accepted(file))
+    # the row of the first sources is named by the second ones, to which its change was accepted
+    assert [one.stored for one in stale] == [made[1], made[1]]
+    Accepted(file).add(stale[0].stored, stale[0].present, "the third one too", stale)
+    assert stale_rows(study, Accepted(file)) == []
+    # without the reason of the first change its row is as stale as ever
+    assert len(stale_rows(study, Accepted(tmp_path / "none.json"))) == 2
+
+
 def test_each_stale_pair_needs_a_reason_of_its_own(study, tmp_path):
     _run(study)
     file = tmp_path / "accepted.json"
@@ -199,3 +220,15 @@ def test_no_committed_row_is_stale(name):
     assert not stale, provenance.report(stale)
     older = [cell for cell in study.rows() if "provenance" not in cell]
     assert len(older) <= study.older, f"{len(older)} rows of {name} do not say what they were made from"
+
+
+def test_every_accepted_change_is_needed_by_a_committed_row():
+    pairs = set()
+    for study in provenance.every_study():
+        hashes = study.hashes()
+        stamped = [cell for cell in study.rows() if "provenance" in cell]
+        pairs |= {(cell["provenance"]["sources"], study.sources(cell, hashes)) for cell in stamped}
+    for change in Accepted().changes:
+        others = Accepted()
+        others.changes.remove(change)
+        assert not all(others.leads(*pair) for pair in pairs), f"no stored row needs {change}: remove it"

@@ -25,7 +25,7 @@ NUMBERED = {
     "Zhang 2002": {"Algorithm": "1-3", "Proposition": "A.1", "Table": "1-2", "Figure": "1-7"},
     "Zhang 2010": {"Theorem": "1-2 5-6", "Lemma": "3-4", "Algorithm": "1-2", "Table": "1"},
     "Wang 2021": {
-        "Definition": "3.1 4.1",
+        "Definition": "3.1 4.1 A.2 A.8 A.10 A.11 A.13 A.18-A.20",
         "Theorem": "3.4 3.6 A.3",
         "Proposition": "3.2 3.5 A.4 A.5 A.29",
         "Corollary": "3.3 A.17 A.25",

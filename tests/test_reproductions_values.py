@@ -141,9 +141,10 @@ def test_seconds_of_saha_2009():
     cells = _cells("saha2009", "runs")
     verdict, values = _row("Saha 2009", "Figures 1, 2")
     assert f"within caps of {min(CAPS.values()):g} to {max(CAPS.values()):g} s" in verdict
-    own = [found[1] for data in SETS if (found := reached(cells, data, "pragam", 1e-3))]
-    peers = {}
-    for data in SETS:
+    # LIBLINEAR's seconds are those of the same sets
+    there = {data: found[1] for data in SETS if (found := reached(cells, data, "pragam", 1e-3))}
+    own, peers = list(there.values()), {}
+    for data in there:
         for name in ("LIBLINEAR", "LIBLINEAR, older"):
             if found := reached(cells, data, name, 1e-3):
                 peers[data] = min(found[1], peers.get(data, np.inf))

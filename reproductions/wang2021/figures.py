@@ -112,6 +112,8 @@ def figure1(cells: list[Cell], file: Path) -> None:
         whose = "the authors' program" if authors else "ours"
         ax.set_title(f"{data} ({CLASSES[data]} classes), C = 1, {whose}", fontsize=10)
         ax.set(xlabel="processor seconds", ylabel="objective", xscale="log", yscale="log")
+        # labels between powers of ten would overlap
+        ax.xaxis.set_minor_formatter("")
     axes[0].legend(frameon=False, fontsize=9)
     figure.savefig(file, dpi=100)
 

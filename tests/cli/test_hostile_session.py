@@ -76,7 +76,7 @@ def test_binary_data_is_refused_before_a_reader_is_loaded(folder, capsys):
     )
 
 
-def test_an_interrupted_path_ends_as_other_commands_do(folder, capsys, monkeypatch):
+def test_an_interrupted_path_ends_as_other_commands_do(folder, capsys, monkeypatch, plain_interrupts):
     """It ended with status 3, as after a time limit."""
     follow = path_of_estimators.follow
 

@@ -75,14 +75,6 @@ def test_folds_of_a_threshold_are_not_begun_after_the_interrupt(monkeypatch):
     assert again.predict(X).shape == model.predict(X).shape
 
 
-@pytest.fixture
-def plain_interrupts():
-    """Python's own handler: a process that was started in the background ignores the signal."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def ctrl_c_in(monkeypatch, owner, name, call):
     """Send the signal when a function is called for the n-th time."""
     original, calls = getattr(owner, name), []

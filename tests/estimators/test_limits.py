@@ -210,7 +210,7 @@ class Impatient(DualCoordinate):
 
 @pytest.mark.meetings(1)
 @pytest.mark.parametrize("y", [Y, CLASSES], ids=["two classes", "ovr"])
-@pytest.mark.parametrize("step", [1, 20, 60, 150, 400])
+@pytest.mark.parametrize("step", [1, 20, 60, 150, 300])
 def test_ctrl_c_in_cross_validation_stores_the_best_so_far(model, step, y):
     Impatient.steps_left = step
     model.set_params(solver=Impatient(), multi_class="ovr")

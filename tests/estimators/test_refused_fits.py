@@ -63,7 +63,7 @@ def test_a_refused_first_fit_leaves_nothing_fitted(kind):
 def test_constraints_that_nothing_meets_leave_nothing_fitted():
     rows = np.array([[1.0], [1.0]])
     model = LinearClassifier("hard_margin", fit_intercept=False)
-    with pytest.raises(FenchelError, match="is a constraint"):
+    with pytest.raises(FenchelError, match="the constraints are infeasible"):
         model.fit(rows, [0, 1])
     with pytest.raises(NotFittedError):
         model.predict(rows)
