@@ -424,3 +424,17 @@ def test_a_snapshot_stays_as_it_is(convert):
     (X if isinstance(X, np.ndarray) else X.data)[:] = 7.0
     np.testing.assert_array_equal(copy.scores(w), [20.0, 301.0])
     assert not np.array_equal(design.scores(w), copy.scores(w))
+
+
+@pytest.mark.parametrize("convert", [np.array, sp.csr_array])
+def test_a_design_that_was_sent_beside_its_pickle_is_aligned(convert):
+    buffers = []
+    design = as_design(convert(np.arange(1.0, 13.0).reshape(4, 3)))
+    stored = pickle.dumps(design, protocol=5, buffer_callback=buffers.append)
+    # as in a message of Dask: one buffer after the other, behind an odd number of bytes
+    message = memoryview(b"x" + b"".join(one.raw() for one in buffers))
+    ends = 1 + np.cumsum([0, *(one.raw().nbytes for one in buffers)])
+    again = pickle.loads(stored, buffers=[message[begin:end] for begin, end in itertools.pairwise(ends)])
+    assert buffers
+    assert all(value.flags.aligned for value in vars(again).values() if isinstance(value, np.ndarray))
+    np.testing.assert_array_equal(again.scores(np.ones(3)), design.scores(np.ones(3)))

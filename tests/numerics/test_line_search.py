@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from fenchel.numerics.line_search import Bracket, wolfe_step
+from fenchel.numerics.line_search import Bracket, parallel_line_search, wolfe_step
 
 
 @pytest.mark.parametrize("high", [1.0, 1e-3, 1e3])
@@ -41,3 +42,32 @@ def test_a_wolfe_step_decreases_a_convex_function_and_knows_where_it_is(first):
 def test_no_wolfe_step_increases_the_function():
     # a derivative that was computed with the wrong sign
     assert wolfe_step(lambda step: (1.0, step, None), -1.0, 1.0) is None
+
+
+@pytest.mark.parametrize("root", [1e-6, 0.03, 0.26, 0.9, 1.2, 40.0, 1e6])
+@pytest.mark.parametrize("curved", [False, True])
+def test_several_steps_at_once_find_a_root_in_few_calls(root, curved):
+    calls = []
+
+    def derivatives(steps):
+        # linear, or with a bend at the root beyond which it is a hundred times as steep
+        calls.append(steps)
+        slopes = np.where(curved & (steps > root), 100.0, 1.0) / root
+        return slopes * (steps - root), slopes
+
+    step = parallel_line_search(derivatives, -1.0, 0.1)
+    assert abs(derivatives(np.array([step]))[0][0]) <= 0.1
+    # near 1 a Newton step from the first call suffices
+    assert len(calls) - 1 <= (2 if 0.2 < root < 2.0 and not curved else 10)
+
+
+def test_several_steps_at_once_end_where_rounding_hides_the_root():
+    jump = math.nextafter(1.0, 0.0)
+    step = parallel_line_search(lambda steps: (np.where(steps > jump, 1.0, -1.0), np.zeros(len(steps))), -1.0, 0.1)
+    assert step == jump
+
+
+def test_several_steps_at_once_stay_at_zero_if_none_decreases_the_function():
+    # a derivative that was computed with the wrong sign, and one that overflows
+    assert parallel_line_search(lambda steps: (np.ones(len(steps)), np.zeros(len(steps))), -1.0, 0.1) < 1e-60
+    assert parallel_line_search(lambda steps: (np.full(len(steps), np.nan),) * 2, -1.0, 0.1) == 0.0

@@ -86,10 +86,10 @@ class SampledHess(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The first and the second derivative along a change of the scores, and its squared norm."""
+    """The first and the second derivatives at steps along a change of the scores, and its squared norm."""
 
-    first: float
-    second: float
+    first: Floats
+    second: Floats
     square: float
 
 
@@ -145,7 +145,9 @@ def sums(shard: Shard, part: Risk, point: LocalPoint) -> Sums:
 def averaged(
     shard: Shard, part: Risk, centre: Array | None, point: LocalPoint, *, mu: float, radius: float
 ) -> LocalPoint:
-    """Return a point whose second derivatives are averages over scores up to ``radius`` away."""
+    """Return a point whose second derivatives are averages over scores up to ``radius`` away; itself for radius 0."""
+    if radius == 0.0:
+        return point
     mean, rows = part.separable(), len(point.scores)
     assert mean is not None
     hess = np.empty(point.scores.shape)
@@ -193,11 +195,23 @@ def hess_product(shard: Shard, point: LocalPoint, *, weights: Array, intercept: 
     return Product(found, np.array(total))
 
 
-def hess_of_sample(shard: Shard, point: LocalPoint, begin: int, *, share: float, offset: float) -> SampledHess:
-    """Return the group's term of the Hessian, estimated from a share of the active rows.
+def hess_of_sample(
+    shard: Shard,
+    part: Risk,
+    centre: Array | None,
+    point: LocalPoint,
+    begin: int,
+    *,
+    mu: float,
+    radius: float,
+    share: float,
+    offset: float,
+) -> SampledHess:
+    """Return the group's term of the ``averaged`` Hessian, estimated from a share of the active rows.
 
     Which rows these are depends on their numbers in all data, which begin at ``begin`` here, and not on the groups.
     """
+    point = averaged(shard, part, centre, point, mu=mu, radius=radius)
     active = np.flatnonzero(point.hess)
     rows = active if share >= 1.0 else active[((begin + active) * _GOLDEN_RATIO + offset) % 1.0 < share]
     gram, border = weighted_gram(shard.design, rows, point.hess[rows] / share, Parts(shard.design, None, len(rows)))
@@ -212,14 +226,17 @@ def score_change(shard: Shard, *, weights: Array, intercept: Array) -> Floats:
 
 
 def slopes(
-    shard: Shard, part: Risk, centre: Array | None, point: LocalPoint, change: Array, *, step: float, mu: float
+    shard: Shard, part: Risk, centre: Array | None, point: LocalPoint, change: Array, *, steps: Array, mu: float
 ) -> Slopes:
-    """Return the derivatives of the group's term of the smoothed risk at a step along a change of its scores."""
-    mean, square = part.separable(), float(np.vdot(change, change))
+    """Return the derivatives of the group's term of the smoothed risk at steps along a change of its scores."""
+    mean, square, found = part.separable(), float(np.vdot(change, change)), np.zeros((len(steps), 2))
     if mean is None:
-        there = _of_softmax(part, point.scores + step * change)
-        return Slopes(-float(np.vdot(there.theta, change)), float(np.vdot(change, there.times(change))), square)
-    found = np.zeros(2)
+        for at, step in zip(found, steps, strict=True):
+            there = _of_softmax(part, point.scores + step * change)
+            at[:] = -np.vdot(there.theta, change), np.vdot(change, there.times(change))
+        return Slopes(found[:, 0], found[:, 1], square)
     for example, own in zip(_outputs(mean, centre, point.scores), np.atleast_2d(change.T), strict=True):
-        found += directional_derivatives(*example, np.ascontiguousarray(own), step, mu, 0, len(change))
-    return Slopes(float(found[0]), float(found[1]), square)
+        along = np.ascontiguousarray(own)
+        for at, step in zip(found, steps, strict=True):
+            at += directional_derivatives(*example, along, float(step), mu, 0, len(along))
+    return Slopes(found[:, 0], found[:, 1], square)

@@ -12,10 +12,11 @@ with the Hessian
 
 then sends a direction and adds up its images: d numbers each way, as an evaluation of the gradient.  Of losses with
 kinks only the active rows, those with :math:`h_i > 0`, are read.  The line search moves numbers alone, as the workers
-keep the scores and their change.
+keep the scores and their change, and tries several steps in each exchange.
 
-With few features the conjugate gradients are preconditioned by H of a sample of the active rows, of which each group
-sends a matrix of d x d, and else by the diagonal of H.  They end at a tenth of the gradient or at the accuracy that the
+With few features each group sends a matrix of d x d: H, if few rows are active, and a step then takes about three
+exchanges; else H of a sample of the active rows, which preconditions the conjugate gradients.  With many features they
+are preconditioned by the diagonal of H.  They end at a tenth of the gradient or at the accuracy that the
 target gap needs.
 """
 
@@ -35,7 +36,7 @@ from fenchel.dask.design import ShardedDesign, sharded
 from fenchel.dask.newton_point import Hessian, State
 from fenchel.dask.requirements import SHARDED
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
-from fenchel.numerics.line_search import line_search
+from fenchel.numerics.line_search import parallel_line_search
 from fenchel.numerics.linear_algebra import conjugate_gradients
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
@@ -47,6 +48,10 @@ from fenchel.validation import check_integer
 _CG_TOLERANCE = 0.1
 #: they also end at this share of the target gap, provided the relative residual is at most _EARLY_TOLERANCE
 _TARGET_SHARE, _EARLY_TOLERANCE = 0.3, 0.5
+#: the first mu of a cold start, relative to R(0): at 1 the dual variables of the hinge are at their bound where scores
+#: are zero, and the first steps have no second derivatives (1, 1.5, 2 and 4 were tried with hinge and absolute loss, on
+#: the data of benchmarks/dask_scaling.py and exchanges.py)
+_FIRST_MU = 2.0
 #: the method stalls after this many steps without a gap below this multiple of the smallest gap so far
 _MAX_STEPS_WITHOUT_PROGRESS, _PROGRESS = 100, 0.99
 
@@ -123,7 +128,7 @@ class NewtonCG(Solver):
             intercept = np.array(known, dtype=np.float64)
         mu, centres = 0.0, _no_centres(design)
         if not problem.risk.smooth:
-            mu = problem.risk.value_at_zero or 1.0
+            mu = (problem.risk.value_at_zero or 1.0) * (_FIRST_MU if usable is None else 1.0)
             centres = _warm_centres(problem, design, usable)
         parts = place(on_shard.beside, [problem.risk.part(span) for span in design.spans])
         state = State(problem, design, parts, place(on_shard.beside, centres), weights, intercept, mu)
@@ -162,15 +167,15 @@ class NewtonCG(Solver):
         first = lam * float(np.vdot(state.weights, at["weights"]))
         second = lam * float(np.vdot(at["weights"], at["weights"]))
 
-        def derivatives(step: float) -> tuple[float, float]:
+        def derivatives(steps: Array) -> tuple[Floats, Floats]:
             nonlocal square
             own = state.parts, state.centres, state.points, changes
-            found = groups.map(local.slopes, *own, step=step, mu=state.mu)
+            found, add = groups.map(local.slopes, *own, steps=steps, mu=state.mu), state.design.ordered_sum
             square = math.fsum(one.square for one in found)
-            slopes = math.fsum(one.first for one in found), math.fsum(one.second for one in found)
-            return first + step * second + slopes[0], second + slopes[1]
+            slopes = add([one.first for one in found]), add([one.second for one in found])
+            return first + steps * second + slopes[0], second + slopes[1]
 
-        step = line_search(derivatives, derivative, LINE_SEARCH_TOLERANCE)
+        step = parallel_line_search(derivatives, derivative, LINE_SEARCH_TOLERANCE)
         weights, intercept = state.weights + step * at["weights"], state.intercept + step * at["intercept"]
         if np.array_equal(weights, state.weights) and np.array_equal(intercept, state.intercept):
             # only another centre can change the weights now
@@ -183,6 +188,8 @@ class NewtonCG(Solver):
     def _direction(self, state: State, gradient: Array, hint: Hint) -> tuple[Floats, float]:
         """Return the minimizer of the quadratic model, and the passes that it took."""
         hessian, lam, size, products = Hessian(state), state.problem.lam, state.weights.size, 0
+        if hessian.exact:
+            return hessian.precondition(-gradient), state.active / state.design.shape[0]
 
         def product(vector: Array) -> Floats:
             nonlocal products

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,26 +113,30 @@ class Hessian:
 
     def __init__(self, state: State) -> None:
         self.state, self.lam, self.ridge = state, state.problem.lam, 0.0
-        groups, points = state.design.groups, state.points
-        if state.mu > 0.0 and state.radius > 0.0:
-            # averaged over as far as the scores are expected to move
-            points = groups.place(
-                local.averaged,
-                *(state.parts, state.centres, points),
-                mu=state.mu,
-                radius=AVERAGING_RADIUS * state.radius,
-            )
-        #: on the workers
-        self.points = points
+        #: averaged over as far as the scores are expected to move
+        self.radius = AVERAGING_RADIUS * state.radius if state.mu > 0.0 else 0.0
+        #: whether ``precondition`` solves with H itself
+        self.exact = False
         few = state.weights.ndim == 1 and state.weights.size <= _MOST_SAMPLED_FEATURES
         self.precondition = self._sampled() if few else self._diagonal()
+
+    @cached_property
+    def points(self) -> Sequence[Any]:
+        """The points of the groups with the second derivatives of H, on the workers."""
+        state = self.state
+        if self.radius == 0.0:
+            return state.points
+        own = state.parts, state.centres, state.points
+        return state.design.groups.place(local.averaged, *own, mu=state.mu, radius=self.radius)
 
     def _sampled(self) -> Callable[[Array], Array]:
         """Solutions with H of a sample of the active rows."""
         state = self.state
         share = min(1.0, _ROWS_PER_UNKNOWN * state.weights.size / max(1, state.active))
-        begins, offset = [span.start for span in state.design.spans], float(state.random.random())
-        found = state.design.groups.map(local.hess_of_sample, self.points, begins, share=share, offset=offset)
+        self.exact = share == 1.0
+        own = state.parts, state.centres, state.points, [span.start for span in state.design.spans]
+        numbers = {"mu": state.mu, "radius": self.radius, "share": share, "offset": float(state.random.random())}
+        found = state.design.groups.map(local.hess_of_sample, *own, **numbers)
         add = state.design.ordered_sum
         gram, border = add([one.gram for one in found]), add([one.border for one in found])
         matrix = gram + self.lam * np.eye(len(gram))

@@ -79,6 +79,12 @@ class Design(abc.ABC):
         # rows are views or copies of X that are made again, read-only as loops are compiled for them
         return {name: value for name, value in vars(self).items() if name != "_rows"}
 
+    def __setstate__(self, state: dict[str, object]) -> None:
+        # arrays that Dask sends beside the pickle begin at any byte: NumPy copies such an X in every product, and loops
+        # are compiled once more
+        for name, value in state.items():
+            vars(self)[name] = np.require(value, requirements="A") if isinstance(value, np.ndarray) else value
+
     def kernel(self) -> KernelDesign | None:
         """This design if it is the Gram matrix of a kernel."""
         return None

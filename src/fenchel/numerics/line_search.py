@@ -7,9 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
+from fenchel.arrays import Floats
 from fenchel.stopping import stop_point
 
 T = TypeVar("T")
+
+#: the first steps that ``parallel_line_search`` tries: most Newton steps have about length 1
+_FIRST_STEPS = np.array([0.25, 0.5, 0.75, 1.0, 1.5])
+#: multiples and fractions of the end of its bracket where no other end is known
+_FARTHER = np.array([2.0, 4.0, 8.0, 16.0])
 
 #: relative size of the derivative at which ``wolfe_step`` ends (Nocedal and Wright's c_2)
 _CURVATURE_CONDITION = 0.9
@@ -125,6 +133,49 @@ def line_search(
             break
         step = following
     return bracket.low
+
+
+def parallel_line_search(
+    derivatives: Callable[[Floats], tuple[Floats, Floats]], initial_derivative: float, tolerance: float
+) -> float:
+    """Return a step where the derivative of a convex function has almost vanished, from few calls with several steps.
+
+    Each call tries the Newton step of the best step so far, and others that divide the bracket evenly.
+
+    Parameters
+    ----------
+    derivatives : callable
+        Returns the first and the second derivatives at an array of steps.
+    initial_derivative, tolerance : float
+        As for ``line_search``.
+
+    Returns
+    -------
+    float
+        The step; one that is too short if rounding errors hide the root.
+    """
+    low, high, steps = 0.0, math.inf, _FIRST_STEPS
+    for _ in range(_MAX_EVALUATIONS):
+        stop_point()
+        first, second = derivatives(steps)
+        best = int(np.argmin(np.abs(first)))
+        if abs(first[best]) <= tolerance * abs(initial_derivative):
+            return float(steps[best])
+        short = first < 0.0
+        low, high = max(low, *steps[short], 0.0), min(high, *steps[~short], math.inf)
+        newton = steps[best] - first[best] / second[best] if second[best] > 0.0 else math.nan
+        following = np.unique([*_between(low, high), *([newton] if low < newton < high else [])])
+        steps = following[(following > low) & (following < high)]
+        if not len(steps):
+            break
+    return low
+
+
+def _between(low: float, high: float) -> Floats:
+    """Return steps inside a bracket: evenly spaced, or in the logarithm if one end is not known."""
+    if math.isinf(high):
+        return low * _FARTHER
+    return high / _FARTHER if low == 0.0 else np.linspace(low, high, len(_FARTHER) + 2)[1:-1]
 
 
 def illinois(function: Callable[[float], float], at_zero: float, at_one: float, tolerance: float) -> float:
