@@ -212,12 +212,12 @@ def test_warm_starts_and_certify(solver):
 
 @both
 def test_ends(solver):
-    X, y = data(n=4000, d=20)  # an idle machine reaches the rounding floor of a smaller problem within the limit
+    X, y = data(n=40_000, d=20)  # an idle machine reaches the rounding floor of 4,000 rows within 0.1 s
     problem = Problem(X, BreakEven(y), 1e-4)
     stopped = solve(problem, solver, tol=0.0, stop_requested=lambda: True)
     assert stopped.status is Status.INTERRUPTED
     begin = time.perf_counter()
-    late = solve(problem, solver, tol=0.0, max_iter=1e9, time_limit=0.1)
+    late = solve(problem, solver, tol=0.0, max_iter=1e9, time_limit=0.05)
     assert late.status is Status.TIME_LIMIT
     assert time.perf_counter() - begin < 2.0
     few = solve(problem, solver, tol=0.0, max_iter=7)
