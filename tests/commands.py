@@ -35,3 +35,18 @@ def _printed(run, argv):
         warnings.simplefilter("ignore")
         run()
     return printed.getvalue()
+
+
+def refused(capsys, *arguments):
+    """What ``fenchel`` says; it must be one line, and end with status 2 before anything is printed."""
+    # the scripts above need no package
+    from fenchel.cli.main import main
+
+    try:
+        status = main(list(arguments))
+    except SystemExit as ended:
+        status = ended.code
+    said = capsys.readouterr()
+    assert (status, said.out, said.err.count("\n")) == (2, "", 1)
+    assert said.err.startswith("fenchel: ")
+    return said.err

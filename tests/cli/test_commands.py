@@ -14,6 +14,7 @@ from sklearn import metrics
 from sklearn.datasets import dump_svmlight_file, make_classification, make_regression
 
 import fenchel.losses
+from commands import refused
 from fenchel import LinearClassifier, LinearClassifierCV, LinearRegressor, MeasureClassifier, regularization_path
 from fenchel.cli import names
 from fenchel.cli.main import main
@@ -36,18 +37,6 @@ def folder(tmp_path, monkeypatch):
     dump_svmlight_file(np.round(X, 6), Y, "d.svm", zero_based=False)
     dump_svmlight_file(np.round(NUMBERS, 6), np.round(TARGETS, 6), "r.svm", zero_based=False)
     return tmp_path
-
-
-def refused(capsys, *arguments):
-    """What the command says; it must be one line, and end with status 2 before anything is printed."""
-    try:
-        status = main(list(arguments))
-    except SystemExit as ended:
-        status = ended.code
-    said = capsys.readouterr()
-    assert (status, said.out, said.err.count("\n")) == (2, "", 1)
-    assert said.err.startswith("fenchel: ")
-    return said.err
 
 
 # --- names and parameters

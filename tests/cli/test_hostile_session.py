@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, make_classification
 
+from commands import refused
 from fenchel.cli.main import main
 from fenchel.cli.output import INTERRUPTED
 from fenchel.estimators import path as path_of_estimators
@@ -21,17 +22,6 @@ def folder(tmp_path, monkeypatch):
     X, y = make_classification(90, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0)
     dump_svmlight_file(np.round(X, 6), y, "d.svm", zero_based=False)
     return tmp_path
-
-
-def refused(capsys, *arguments):
-    """What the command says in its only line; it must end with status 2."""
-    try:
-        status = main(list(arguments))
-    except SystemExit as ended:
-        status = ended.code
-    said = capsys.readouterr()
-    assert (status, said.out, said.err.count("\n")) == (2, "", 1)
-    return said.err
 
 
 @pytest.mark.parametrize(

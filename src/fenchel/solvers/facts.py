@@ -93,7 +93,7 @@ class Facts:
 
     @property
     def long_rows(self) -> bool:
-        """Whether X has so many entries in rows so long that a Hessian of all rows costs more than many products."""
+        """Whether X is large and its rows are long, so that a Hessian of all rows costs more than many products."""
         return self.entries >= _MANY_ENTRIES and self.entries > _LONG_ROW * self.examples
 
     @property

@@ -56,7 +56,7 @@ class Pace:
     def is_slow(self, target_gap: float, most: float) -> bool:
         """Whether estimates of more than ``most`` passes to the target have been sustained.
 
-        After ``most`` passes one of them is enough: whoever leaves then loses no more than what the next solver costs.
+        After ``most`` passes one of them is enough: a handover then loses no more than what the next solver costs.
         """
         now = self._found[-1][0] if self._found else 0.0
         self._slow_since = min(self._slow_since, now) if self.passes_left(target_gap) > most else math.inf

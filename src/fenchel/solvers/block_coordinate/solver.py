@@ -310,7 +310,7 @@ class BlockCoordinate(Solver):
         return max(1, design.stored_entries // design.shape[0]) * state.blocks.v.shape[1]
 
     def _advance(self, state: State, target: float, turns: float) -> int:
-        """One part of the present epoch, or several epochs to a gap of ``target`` with at most so many ``turns``.
+        """One part of the present epoch, or several epochs to a gap of ``target`` with at most ``turns`` turns.
 
         Returns the number of turns.
         """
