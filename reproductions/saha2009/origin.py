@@ -11,7 +11,7 @@ from reproductions.zhang2012.origin import files_of, split_of
 _PRAGAM = ("pragam", "excessive_gap", "averaging", "dual_sets")
 _DUAL = "src/fenchel/solvers/dual_coordinate"
 DUAL_COORDINATE = [
-    *(f"{_DUAL}/{name}.py" for name in ("solver", "state")),
+    *(f"{_DUAL}/{name}.py" for name in ("solver", "state", "face")),
     f"{_DUAL}/loop.py::epoch,add_intercept,move_intercept,_dot_weights,_curvature_within",
     "src/fenchel/solvers/shrinking.py",
 ]

@@ -9,6 +9,7 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.dual_coordinate import face
 from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL
+from fenchel.stopping import Stopped, stops_when
 
 
 def _problem(loss, intercept, as_sparse=False):
@@ -85,3 +86,16 @@ def test_near_duplicates_take_fewer_passes(monkeypatch):
     with_steps = passes()
     monkeypatch.setattr(DualCoordinate, "_takes_faces", lambda *_: False)
     assert with_steps < 0.5 * passes()
+
+
+def test_a_stop_between_products_leaves_the_dual_variables_as_they_were():
+    problem, solver = _problem("hinge", True), DualCoordinate()
+    state = solver.start(problem, None)
+    solver.step(state, Hint(None, 0.0, lambda: False))
+    (output,) = state.outputs
+    before, sums = output.table.copy(), output.v.copy()
+    output.passes_before_face = 0.0
+    with pytest.raises(Stopped), stops_when(lambda: True, lambda: 0.0):
+        face.face_step(state, output, 0)
+    np.testing.assert_array_equal(output.table, before)
+    np.testing.assert_array_equal(output.v, sums)

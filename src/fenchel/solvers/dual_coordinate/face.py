@@ -1,8 +1,8 @@
 r"""Conjugate gradients on the free dual variables, for epochs that hardly move them.
 
 Two examples that are nearly the same tie their dual variables together: epochs then move both by little, in opposite
-directions, and on text a hinge takes hundreds of epochs to find which of them ends at a bound, or ten, as the order of
-the examples has it.  The dual of a loss with :math:`f^*(-\alpha, y) = -y\alpha + \epsilon|\alpha| +
+directions, and on text a hinge takes ten or hundreds of epochs to find which of them ends at a bound, depending on the
+order of the examples.  The dual of a loss with :math:`f^*(-\alpha, y) = -y\alpha + \epsilon|\alpha| +
 \tfrac\kappa2\alpha^2` is quadratic in the free variables F until one of them reaches a bound (or zero, with a tube).
 From time to time it is minimized over the changes :math:`\Delta` of :math:`\theta_F/\lambda` by conjugate gradients on
 
@@ -34,6 +34,7 @@ from fenchel.compile.primitives.example_sums import add_adjoint, multiply
 from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL, OFFSET, SCALE, SUM
 from fenchel.solvers.dual_coordinate.projected_newton import free_variables
 from fenchel.solvers.dual_coordinate.state import OutputState, State
+from fenchel.stopping import stop_point
 
 #: data passes of epochs before the next call, after an accurate one
 _PASSES = 5.0
@@ -85,6 +86,8 @@ def _minimize(state: State, output: OutputState, free: Floats, low: Floats, high
     change, direction, square = np.zeros(len(free)), -residual, float(residual @ residual)
     first, inside = square, np.ones(len(free), dtype=bool)
     for count in range(1, _MOST_PRODUCTS + 1):
+        # nothing of the state has changed yet
+        stop_point()
         u[:] = 0.0
         add_adjoint(state.rows, free, direction, u, 0, len(free))
         multiply(state.rows, free, u, product, 0, len(free))
