@@ -186,7 +186,16 @@ def test_bars_end_at_the_gap():
     assert "equal up to rounding" in said
     assert "inconsistent" in said
     (words,) = plotting.plot_certificate(Certificate(1.0, -0.0)).texts
-    assert words.get_text() == "P = 1, D = 0, gap 1 (100% of the objective)"
+    assert words.get_text() == "P = 1, D = 0: gap 1 (100% of the objective)"
+
+
+def test_words_of_a_certificate_stay_within_narrow_axes():
+    figure, (ax, _) = plt.subplots(1, 2, figsize=(7.0, 3.0), layout="constrained")
+    plotting.plot_certificate([Certificate(123.4567, 123.4561), Certificate(1.0, 1.0, 1e-15, 1e-15)], ax=ax, tol=0.01)
+    figure.canvas.draw()
+    within = ax.get_window_extent()
+    for words in (*ax.texts, ax.xaxis.label, *ax.get_legend().get_texts()):
+        assert words.get_window_extent().x1 <= within.x1, words.get_text()
 
 
 def test_an_infinite_objective_and_a_judgement_are_drawn():

@@ -14,7 +14,7 @@ from fenchel.errors import FenchelError
 from fenchel.plotting.display import Display
 from fenchel.plotting.gap_curves import certificates_of
 from fenchel.plotting.models import attributes, fitted_part, not_drawn, problem_names
-from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, one_axes, short
+from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, narrow, one_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,19 +43,19 @@ class Bounds(NamedTuple):
         """The rounding floor relative to the objective."""
         return max(self.certificate.rounding_floor / (self.certificate.scale or 1.0), _SMALLEST)
 
-    @property
-    def words(self) -> str:
-        """Where P and D stand, in short."""
+    def words(self, brief: bool) -> str:
+        """Where P and D stand; in brief without their values."""
         one = self.certificate
         # adding zero turns -0.0 into 0
-        values = f"P = {one.primal + 0.0:.7g}, D = {one.dual + 0.0:.7g}"
+        values = "" if brief else f"P = {one.primal + 0.0:.7g}, D = {one.dual + 0.0:.7g}: "
         if one.contradictory:
-            return f"{values}: inconsistent"
+            return f"{values}inconsistent"
         if math.isinf(one.primal):
             return f"P is infinite, D = {one.dual:.7g}"
         if one.at_floor:
-            return f"{values}: equal up to rounding"
-        return f"{values}, gap {one.gap:.2g} ({_percent(one.relative_gap)} of the objective)"
+            return f"{values}equal up to rounding"
+        share = _percent(one.relative_gap)
+        return f"gap {one.gap:.2g} ({share})" if brief else f"{values}gap {one.gap:.2g} ({share} of the objective)"
 
 
 def _percent(share: float) -> str:
@@ -146,7 +146,8 @@ class CertificateDisplay(Display):
                       linewidth=1.8, color=PALETTE[1], label=f"tol = {tol:g}")  # fmt: skip
         labels = [short(one.label, 24) for one in shown]
         finish(ax, title, xscale="log", xlim=(left, right), ylim=(len(shown) - 0.35, -0.75))
-        ax.set_xlabel("distance from the lower bound D, relative to the objective")
+        sentence = "distance from the lower bound D, relative to the objective"
+        ax.set_xlabel("relative distance from D" if narrow(ax) else sentence)
         ax.set_yticks(range(len(shown)), labels if len(shown) > 1 else [""])
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
@@ -164,7 +165,8 @@ class CertificateDisplay(Display):
                 label="rounding" if first else None)  # fmt: skip
         ax.plot([end], [row], "X" if wrong else ">" if math.isinf(one.gap) else "o", color=PALETTE[0], markersize=8,
                 linestyle="none", clip_on=False, label="objective P of the model" if first else None)  # fmt: skip
-        ax.annotate(one.words, (0.0, row - 0.25), xycoords=("axes fraction", "data"), fontsize="small", va="bottom")
+        words = one.words(narrow(ax))
+        ax.annotate(words, (0.0, row - 0.25), xycoords=("axes fraction", "data"), fontsize="small", va="bottom")
         return bar
 
 

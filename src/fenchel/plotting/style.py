@@ -30,6 +30,8 @@ _WIDE, _UNDER_AXIS = 6.6, 0.5
 _FEW_DECADES = 50.0
 #: letters of a title on an inch of a figure's width
 _TITLE = 9.0
+#: inches of a sentence of small words
+_SENTENCE = 5.0
 
 
 def pyplot(wanted_by: str) -> Any:
@@ -64,6 +66,11 @@ def _inches(ax: Axes) -> float:
     return float(figure.bbox.width / figure.dpi)
 
 
+def narrow(ax: Axes) -> bool:
+    """Whether the axes, as one of several in a picture, have no room for a sentence of words."""
+    return float(ax.get_window_extent().width) < _SENTENCE * ax.figure.dpi
+
+
 def finish(ax: Axes, title: str, **labels: Any) -> None:
     """Set the labels, and the title unless the caller's Axes have one; without the box around the picture."""
     ax.set(**labels)
@@ -87,9 +94,9 @@ def below(ax: Axes) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     under = ax.transAxes + ScaledTranslation(0.0, -_UNDER_AXIS, ax.figure.dpi_scale_trans)
-    ax.legend(
-        frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=under, ncols=2
-    )
+    columns = 1 if narrow(ax) else 2
+    ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=under,
+              ncols=columns)  # fmt: skip
 
 
 def colour(k: int) -> str:
