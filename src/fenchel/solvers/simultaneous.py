@@ -203,6 +203,12 @@ class Simultaneous:
         return gamma
 
 
+def squared_size(v: Array) -> float:
+    """|v|^2 without BLAS, whose own threads would wait for the cores that the blocks have."""
+    flat = v.reshape(-1)
+    return float(np.einsum("j,j", flat, flat))
+
+
 def measured_step(sigma: float, overlap: float, count: int) -> tuple[float, float]:
     """Return gamma for changes that were made with sigma' and have this overlap, and sigma' for the next ones."""
     if overlap <= 0.0:

@@ -78,6 +78,8 @@ class Run:
         self.decay = stopping.decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
+        #: an estimate of the objective, and the gap that was expected when it was made
+        self.objective, self.expected_then = math.inf, math.inf
         #: data passes of one step at most, while the pace of the solver is watched
         self.longest_step = math.inf
         self.trace = Trace()
@@ -266,10 +268,14 @@ class Run:
             return Hint(certificate, target, self._must_stop, len(self.trace), left, early)
         # before the first certificate only P* <= R(0) is known
         scale = self.problem.risk.value_at_zero
-        if self.solver.expected_gap(state) <= self.tol * scale:
-            with np.errstate(over="ignore", invalid="ignore"):
-                # min returns the first argument if the second is NaN
-                scale = min(scale, abs(self.solver.expected_objective(state)))
+        expected = self.solver.expected_gap(state)
+        if expected <= self.tol * scale:
+            # an estimate reads all dual variables and labels, and is as far from the optimum as the gap
+            if expected <= 0.5 * self.expected_then:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self.objective, self.expected_then = abs(self.solver.expected_objective(state)), expected
+            # min returns the first argument if the second is NaN
+            scale = min(scale, self.objective)
         target = max(self.tol * scale, decayed)
         return Hint(None, target, self._must_stop, passes=left, early=early)
 

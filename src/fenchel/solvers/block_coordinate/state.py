@@ -19,7 +19,7 @@ from fenchel.solvers.block_coordinate.loop_blocks import RootBlock
 from fenchel.solvers.block_coordinate.loop_epochs import Epochs, Repetition, run_epochs
 from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, OFFSET, SUM, Intercepts
 from fenchel.solvers.shrinking import ActiveSet
-from fenchel.solvers.simultaneous import Simultaneous, Sums
+from fenchel.solvers.simultaneous import Simultaneous, Sums, squared_size
 
 #: of examples in one call of a loop, for an integer
 _MOST_TURNS = 1 << 40
@@ -97,7 +97,7 @@ class State:
             # of centred rows and the constant feature: |v - m S|^2 + B^2 S^2
             total, offset = change.intercept[[SUM, OFFSET]]
             spread = intercepts.square + intercepts.constant
-            return float(np.vdot(change.v, change.v)) + float(total @ (spread * total - 2.0 * offset))
+            return squared_size(change.v) + float(total @ (spread * total - 2.0 * offset))
 
         threads, sums = self.simultaneous, Sums(blocks.v, intercepts.state)
         if threads is None or not threads.is_worth_it(part, entries, blocks.v.size):

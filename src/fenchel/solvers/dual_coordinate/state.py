@@ -21,7 +21,7 @@ from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL
 from fenchel.solvers.dual_coordinate.mirror import MirrorState
 from fenchel.solvers.feasibility import Repair
 from fenchel.solvers.shrinking import ActiveSet
-from fenchel.solvers.simultaneous import Simultaneous, Sums
+from fenchel.solvers.simultaneous import Simultaneous, Sums, squared_size
 from fenchel.solvers.whitening import in_features
 
 #: a target of this many rounding floors of a certificate is too near to them
@@ -119,7 +119,7 @@ class State:
         def square(change: Sums) -> float:
             # of centred rows and the constant feature: |v - S m|^2 + B^2 S^2
             total, offset = change.intercept[[SUM, OFFSET]]
-            return float(change.v @ change.v + total * (spread * total - 2.0 * offset))
+            return squared_size(change.v) + float(total * (spread * total - 2.0 * offset))
 
         blocks, sums = output.simultaneous, Sums(output.v, output.intercept)
         if blocks is None or not blocks.is_worth_it(part, entries, len(output.v)):
