@@ -17,10 +17,10 @@ from fenchel.solvers.newton.sample import Sample
 from newton_parts import WAYS, both_storages, choose_way, close, intercepts
 
 
-def some_sample(storage, n=60, d=5, seed=6, weighted=False):
+def some_sample(storage, n=60, d=5, seed=6, weighted=False, scale=1.0):
     """A sample of some rows of a problem with curvature on two thirds of them, and its rows as an array."""
     rng = np.random.default_rng(seed)
-    X = np.round(4 * rng.normal(size=(n, d))) / 4
+    X = np.round(4 * rng.normal(size=(n, d))) / 4 * scale
     X[rng.random(X.shape) < 0.3] = 0.0
     y = labels_from("classification", X[:, 0], rng)
     design = sp.csr_array(X) if storage == "sparse" else X
@@ -101,6 +101,28 @@ def test_a_rough_solution_is_a_direction_of_descent(way, storage, intercept, mon
         # conjugate gradients from zero: the model falls with every product
         assert 0.5 * p @ H @ p - right @ p < 0.0
         assert p @ right > 0.0
+
+
+@pytest.mark.parametrize(
+    "scale, ridge, expected",
+    [(1.0, 1e-3, True), (1.0, 1e-12, False), (1e15, 1e25, False), (1e-15, 1e-3, False)],
+    ids=["ordinary", "small_ridge", "overflow", "underflow"],
+)
+def test_a_preconditioner_is_of_single_precision_only_where_its_rounding_is_below_the_ridge(
+    scale, ridge, expected, monkeypatch
+):
+    choose_way("subsample", monkeypatch)
+    sample, rows = some_sample("dense", scale=scale)
+    plain, asked = sample.gram, []
+    sample.gram = lambda active, single: asked.append(single) or plain(active, single=single)
+    quadratic = Quadratic(sample, ridge, True, np.random.default_rng(0), exact=False)
+    assert asked == [expected]
+    right = np.random.default_rng(8).normal(size=6) * scale
+    expected_solution = np.linalg.solve(hessian(sample, rows, ridge, True), right)
+    np.testing.assert_allclose(quadratic.solve(right), expected_solution, rtol=1e-6)
+    Quadratic(sample, ridge, True, np.random.default_rng(0), exact=True)
+    # H itself is of double precision
+    assert asked == [expected, False]
 
 
 @both_storages

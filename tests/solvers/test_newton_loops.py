@@ -283,6 +283,12 @@ def test_gram_of_a_dense_design(dtype, layout, block, monkeypatch):
     close(border, rows.T @ weights)
     np.testing.assert_array_equal(gram, gram.T)
     assert kept.tobytes() == before
+    single, single_border = as_design(kept).gram(selected, weights, single=True)
+    # products of 9 rows and their sums, each relative to its terms
+    size = 16.0 * np.finfo(np.float32).eps
+    assert np.all(np.abs(single - gram) <= size * (np.abs(rows).T @ np.diag(np.abs(weights)) @ np.abs(rows)))
+    assert np.all(np.abs(single_border - border) <= size * (np.abs(rows).T @ np.abs(weights)))
+    assert single.dtype == np.float64 and kept.tobytes() == before
     empty, nothing = as_design(kept).gram(selected[:0], weights[:0])
     np.testing.assert_array_equal(empty, np.zeros((D, D)))
     np.testing.assert_array_equal(nothing, np.zeros(D))

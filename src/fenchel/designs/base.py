@@ -218,8 +218,11 @@ class Design(abc.ABC):
         """Sums over the rows that a solver keeps for the next value of lam, each with the weights of its rows."""
         return {}
 
-    def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats] | None:
-        """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""
+    def gram(self, selected: Array, weights: Array, *, single: bool = False) -> tuple[Floats, Floats] | None:
+        """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster.
+
+        With ``single`` the products may be those of single precision.
+        """
         return None
 
     def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]] | None:

@@ -108,9 +108,11 @@ class DenseDesign(Design):
             sample = self._values[::step].astype(np.float64)
             return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
 
-    def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats]:
+    def gram(self, selected: Array, weights: Array, *, single: bool = False) -> tuple[Floats, Floats]:
         gram, border = np.zeros((self.shape[1], self.shape[1])), np.zeros(self.shape[1])
-        for part, values in self.blocks(selected, max(1, BLOCK // max(1, self.shape[1]))):
+        dtype = np.float32 if single else np.float64
+        weights = weights.astype(dtype, copy=False)
+        for part, values in self._blocks_of(selected, max(1, BLOCK // max(1, self.shape[1])), dtype):
             border += weights[part] @ values
             weight = float(weights[part][0])
             if (weights[part] != weight).any():
@@ -144,11 +146,14 @@ class DenseDesign(Design):
         return DenseDesign(self._values[begin:end])
 
     def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]]:
+        return self._blocks_of(selected, rows, np.float64)
+
+    def _blocks_of(self, selected: Array, rows: int, dtype: type[np.floating]) -> Iterator[tuple[slice, Array]]:
         everything = len(selected) == self.shape[0]
         for start in range(0, len(selected), rows):
             stop_point()
             part = slice(start, min(start + rows, len(selected)))
-            yield part, self._values[part if everything else selected[part]].astype(np.float64, copy=False)
+            yield part, self._values[part if everything else selected[part]].astype(dtype, copy=False)
 
     def rows(self) -> DenseRows:
         return self._rows

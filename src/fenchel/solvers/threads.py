@@ -106,8 +106,8 @@ class PartedDesign(Design):
     def rows(self) -> Rows:
         return self.undivided.rows()
 
-    def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats] | None:
-        return self.undivided.gram(selected, weights)
+    def gram(self, selected: Array, weights: Array, *, single: bool = False) -> tuple[Floats, Floats] | None:
+        return self.undivided.gram(selected, weights, single=single)
 
 
 class GeneratedDesign(PartedDesign):
@@ -153,9 +153,14 @@ def pool_of(n_jobs: int | None) -> ThreadPoolExecutor | None:
     return ThreadPoolExecutor(n_jobs) if n_jobs is not None and n_jobs > 1 else None
 
 
-def weighted_gram(design: Design, selected: Array, weights: Array, parts: Parts) -> tuple[Floats, Floats]:
-    """Return X^T diag(weights) X and X^T weights over the selected rows, by BLAS for dense designs."""
-    dense = design.gram(selected, weights)
+def weighted_gram(
+    design: Design, selected: Array, weights: Array, parts: Parts, *, single: bool = False
+) -> tuple[Floats, Floats]:
+    """Return X^T diag(weights) X and X^T weights over the selected rows, by BLAS for dense designs.
+
+    With ``single`` BLAS works in single precision.
+    """
+    dense = design.gram(selected, weights, single=single)
     if dense is not None:
         return dense
     features, rows = design.shape[1], design.rows()

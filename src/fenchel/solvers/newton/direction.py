@@ -42,6 +42,9 @@ _FEWEST_ROWS_PER_UNKNOWN, _MOST_ROWS_PER_UNKNOWN = 4, 16
 #: between them the subsample takes as long as a product with H: BLAS makes this many multiplications for H in the time
 #: of one of a product, which has to read X from memory
 _BLAS_SPEED = 32
+#: the rounding of single precision, relative to the trace, and the largest entry whose square is far from overflow
+#: there; the root mean square of the norms of rows is at least its inverse
+_SINGLE_ROUNDING, _LARGEST_ENTRY = float(np.finfo(np.float32).eps) / 2.0, 1e12
 #: features up to which H of all active rows takes no longer than a few products with it
 _FEW_FEATURES = 64
 #: mean entries per row up to which H is formed from all active rows
@@ -110,7 +113,7 @@ class Quadratic:
         return np.sort(random.choice(self.active, count, replace=False))
 
     def _matrix(self, rows: Array, scale: float) -> Floats:
-        gram, border = self.sample.gram(rows)
+        gram, border = self.sample.gram(rows, single=self._in_single_precision())
         self.rows_read += len(rows)
         features = self.sample.features
         matrix = np.ascontiguousarray(gram)
@@ -127,6 +130,18 @@ class Quadratic:
         if scale != 1.0:
             matrix *= scale
         return matrix
+
+    def _in_single_precision(self) -> bool:
+        """Return whether ``matrix`` may be summed in single precision: its rounding is then below the ridge.
+
+        Smaller eigenvalues of H would be lost, and a preconditioner without them makes conjugate gradients slow.
+        """
+        if self.exact:
+            return False
+        design = self.sample.design
+        trace = design.mean_square * float(np.sum(self.sample.hess))
+        ordinary = design.largest_entry <= _LARGEST_ENTRY and design.mean_square >= _LARGEST_ENTRY**-2
+        return ordinary and float(np.min(self.ridge)) >= _SINGLE_ROUNDING * trace
 
     def solve(self, right: Array) -> Floats:
         """Return H^-1 right, exactly or by preconditioned conjugate gradients."""

@@ -161,6 +161,6 @@ class Sample(RowSample):
         found = self.parts.each(part, len(active))
         return sum(product for product, _ in found), sum(total for _, total in found)
 
-    def gram(self, active: Array) -> tuple[Floats, Floats]:
+    def gram(self, active: Array, *, single: bool = False) -> tuple[Floats, Floats]:
         """Return X^T diag(hess) X and X^T hess over the positions in ``active``."""
-        return weighted_gram(self.design, self.selected[active], self.hess[active], self.parts)
+        return weighted_gram(self.design, self.selected[active], self.hess[active], self.parts, single=single)
