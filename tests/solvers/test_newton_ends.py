@@ -49,11 +49,11 @@ def test_ctrl_c_within_a_step(method, after, n_jobs, monkeypatch):
     monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
     plain, calls = getattr(Sample, method), []
 
-    def impatient(self, *arguments):
+    def impatient(self, *arguments, **options):
         calls.append(1)
         if len(calls) > after:
             raise KeyboardInterrupt
-        return plain(self, *arguments)
+        return plain(self, *arguments, **options)
 
     monkeypatch.setattr(Sample, method, impatient)
     problem = Case("hinge", n=300, intercept=True, lam=1e-3).problem()
