@@ -7,12 +7,15 @@ violation a share of that over all features.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from fenchel.arrays import Array
 from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
 from fenchel.numerics.line_search import line_search
 from fenchel.solvers.l1.working_set import (
+    DualPoint,
     OutputState,
     damp,
     feasible_scale,
@@ -31,6 +34,7 @@ _GAP_OF_ALL = 1e-5
 _WORKING_SET_VIOLATION, _LAST_VIOLATION, _SMALL_GAP = 0.3, 0.03, 0.1
 #: the quadratic model is minimized to this share of the KKT violation, and of the one at which the set is solved
 _MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
+_NEAR_MATRIX, _NEAR_COLUMNS, _LAST_TOLERANCE = 0.98, 0.1, 0.5
 #: relative size of the derivative at which the line search ends
 _LINE_SEARCH_TOLERANCE = 0.3
 #: a working set is not solved as long as its theta must be scaled below this to be feasible
@@ -59,7 +63,9 @@ def newton_step(output: OutputState, target_gap: float) -> float:
         # a new selection finds no other feature, only stalls
         share_of_gap = min(share_of_gap, _GAP_OF_ALL * output.objective)
     target = max(share_of_gap, _TARGET_GAP * target_gap)
-    gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
+    gap = _working_set_gap(output, weights, DualPoint(theta, x_theta), theta, hess, target)
+    if gap > target and output.dual_of_model is not None:
+        gap = _working_set_gap(output, weights, output.dual_of_model, theta, hess, target)
     if violation <= enough or gap <= target:
         output.select_next = True
         if not others and gap <= _TARGET_GAP * target_gap:
@@ -69,8 +75,13 @@ def newton_step(output: OutputState, target_gap: float) -> float:
     damp(hess, risk, output.damping)
     minimize = step_by_matrix if output.columns is None else step_by_columns
     tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
-    change, shift = minimize(output, weights, theta, hess, x_theta, tolerance)
-    _move(output, theta, change, shift, output.scores_of(change) + shift)
+    if lam - feasible_scale(lam, x_theta) * lam <= (_NEAR_MATRIX if output.columns is None else _NEAR_COLUMNS) * lam:
+        # the dual point of the model may end the solve
+        tolerance = min(tolerance, max(_LAST_TOLERANCE * target / output.present_objective, 4.0 * _EPS) * lam)
+    change, shift, x_theta_of_model = minimize(output, weights, theta, hess, x_theta, tolerance)
+    score_change = output.scores_of(change) + shift
+    output.dual_of_model = DualPoint(theta - hess * score_change, x_theta_of_model)
+    _move(output, theta, change, shift, score_change)
     # half a pass for each of the gradient, the curvatures of the model, and the scores of the direction
     return 1.5 * share
 
@@ -80,6 +91,7 @@ def _move(output: OutputState, theta: Array, change: Array, shift: float, score_
     risk, lam, weights = output.problem.mean_risk, output.problem.lam, output.weights[output.working_set]
     data = (risk.loss.compiled(), risk.labels, risk.shares, np.zeros(len(theta)), output.scores)
 
+    @cache
     def derivatives(step: float) -> tuple[float, float]:
         first, second = directional_derivatives(*data, score_change, step, 0.0, 0, len(theta))
         return with_l1_derivative(first, lam, weights + step * change, change), second
@@ -99,6 +111,7 @@ def _move(output: OutputState, theta: Array, change: Array, shift: float, score_
     output.weights[output.working_set] = weights + step * change
     output.scores += step * score_change
     output.intercept += step * shift
+    output.present_objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
 
 
 def _shortened(output: OutputState, step: float, change: Array, score_change: Array) -> float:
@@ -118,16 +131,22 @@ def _shortened(output: OutputState, step: float, change: Array, score_change: Ar
 
 
 def _working_set_gap(
-    output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array, target: float
+    output: OutputState, weights: Array, candidate: DualPoint, theta: Array, hess: Array, target: float
 ) -> float:
-    """Return the gap of the working set, or infinity if it is clearly above the target."""
+    """Return the gap of the working set with a dual point, which becomes the witness if it is small, or infinity."""
     lam, risk = output.problem.lam, output.problem.mean_risk
-    scale = feasible_scale(lam, x_theta)
+    output.witness, scale = None, feasible_scale(lam, candidate.x_theta)
     if scale < _SMALLEST_SCALE:
         return np.inf
-    product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
-    curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
-    # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
-    if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
+    penalty, curved = lam * float(np.sum(np.abs(weights))), hess > 0.0
+    away = theta[curved] - scale * candidate.theta[curved]
+    # the Fenchel-Young gap first by its quadratic approximation at theta, which is cheap, then exactly
+    if penalty - scale * float(weights @ candidate.x_theta) + 0.5 * float(np.sum(away**2 / hess[curved])) > target:
         return np.inf
-    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True)
+    inside = theta
+    if candidate.theta is not theta:
+        inside = risk.project(candidate.theta)
+        if not np.array_equal(inside, candidate.theta):
+            scale = feasible_scale(lam, output.adjoint_of(inside))
+        output.witness = inside
+    return output.present_objective + risk.conjugate(scale * inside, feasible=True)

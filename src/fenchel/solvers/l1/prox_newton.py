@@ -116,6 +116,7 @@ class ProxNewton(Solver):
     #: whether features are screened; otherwise only working sets omit features
     screening: bool = True
     name: ClassVar[str] = "prox_newton"
+    computes_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bool("screening", self.screening)
@@ -155,13 +156,13 @@ class ProxNewton(Solver):
             return STALLED
         while state.outputs[state.turn].stalled:
             state.turn = (state.turn + 1) % len(state.outputs)
-        output = state.outputs[state.turn]
+        output, target = state.outputs[state.turn], self._target(state, hint)
         if output.by_gram:
             output.by_gram = False
-            return minimize_by_gram(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
+            return minimize_by_gram(output, target) / len(state.outputs)
         if not output.select_next:
-            return newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
-        passes = self._select_working_set(output)
+            return newton_step(output, target) / len(state.outputs)
+        passes = self._select_working_set(output, target if hint.certificate is None else 0.0)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
 
@@ -172,12 +173,20 @@ class ProxNewton(Solver):
         return sum(output.gap for output in state.outputs)
 
     def expected_objective(self, state: State) -> float:
-        return sum(output.objective for output in state.outputs)
+        return sum(output.present_objective for output in state.outputs)
+
+    def _target(self, state: State, hint: Hint) -> float:
+        """The gap of each output that would end the solve."""
+        share = 1.0
+        if hint.certificate is None:
+            # ``target_gap`` is relative to R(0), and the present objective is nearer to the optimum
+            share = min(1.0, self.expected_objective(state) / state.problem.risk.value_at_zero)
+        return share * hint.target_gap / len(state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
         weights = np.stack([output.weights for output in state.outputs]).reshape(problem.weights_shape)
-        theta = np.stack([-output.problem.risk.subgradient(output.scores) for output in state.outputs], axis=1)
+        theta = np.stack([output.proposed_theta() for output in state.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights, intercept), Witness(theta.reshape(problem.theta_shape))
 
@@ -185,8 +194,11 @@ class ProxNewton(Solver):
         model, witness = self.propose(state)
         return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs]), witness
 
-    def _select_working_set(self, output: OutputState) -> float:
-        """1. to 3.: the gap over all features, screening, and the next working set; return the data passes."""
+    def _select_working_set(self, output: OutputState, enough: float) -> float:
+        """1. to 3.: the gap over all features, screening, and the next working set; return the data passes.
+
+        No working set is made where the gap is at most ``enough``: a certificate follows.
+        """
         problem, before = output.problem, (output.objective, output.gap)
         risk, lam = problem.mean_risk, problem.lam
         # from the weights, which removes the rounding errors of many updates
@@ -197,13 +209,16 @@ class ProxNewton(Solver):
         if problem.intercept:
             output.intercept = float(problem.best_intercept(scores))
         output.scores = scores + output.intercept
-        theta = -risk.subgradient(output.scores)
+        theta, output.dual_of_model = output.proposed_theta(), None
         adjoint = problem.design.adjoint(theta)
         x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
         output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
         scale = feasible_scale(lam, x_theta)
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
+        output.present_objective = output.objective
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
+        if output.gap <= enough:
+            return 0.5
         distance = lam - np.abs(x_theta)
         if self.screening:
             radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
@@ -214,7 +229,7 @@ class ProxNewton(Solver):
         distance = np.where(distance > 0.0, distance / output.norms, distance)
         passes = 0.5 + self._set_working_set(output, distance)
         output.select_next = output.working_set.size == 0
-        output.x_theta = adjoint if output.design is problem.design else None
+        output.x_theta = adjoint if output.design is problem.design and output.witness is None else None
         better = output.objective < before[0] or output.gap < before[1]
         progress = better and not output.select_next
         output.rounds_without_progress = 0 if progress else output.rounds_without_progress + 1

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,6 +52,13 @@ _CANCELLATION = 1e-12
 _MAX_ROUNDS_WITHOUT_PROGRESS = 3
 
 
+class DualPoint(NamedTuple):
+    """theta, and X^T theta of the features of the working set."""
+
+    theta: Floats
+    x_theta: Floats
+
+
 @dataclass
 class OutputState:
     """State of one output, with its working set."""
@@ -78,6 +86,12 @@ class OutputState:
     objective: float = np.inf
     gap: float = np.inf
     violation: float = np.inf
+    #: minus the gradient of the last quadratic model at its minimizer, which satisfies the KKT conditions of the model
+    dual_of_model: DualPoint | None = None
+    #: the dual point to propose, if it is not minus the gradient at the scores
+    witness: Floats | None = None
+    #: the objective of the present weights
+    present_objective: float = np.inf
     #: whether the next step selects a new working set
     select_next: bool = True
     rounds_without_progress: int = 0
@@ -109,6 +123,10 @@ class OutputState:
             return self.columns.scores(theta)
         assert self.design is not None
         return self.design.adjoint(theta)
+
+    def proposed_theta(self) -> Floats:
+        """The witness, or minus the gradient of the risk."""
+        return -self.problem.risk.subgradient(self.scores) if self.witness is None else self.witness
 
     def adapt_damping(self, step: float) -> None:
         """Raise the damping tenfold after a short step, which shows too small a curvature; else lower it."""
@@ -159,8 +177,8 @@ def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
 
 def step_by_matrix(
     output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
-) -> tuple[Floats, float]:
-    """Minimize the quadratic model with its Hessian formed; return p and r."""
+) -> tuple[Floats, float, Floats]:
+    """Minimize the quadratic model with its Hessian formed; return p, r, and minus its gradient there."""
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
     formed, border = reused(
@@ -178,13 +196,13 @@ def step_by_matrix(
     minimize_quadratic_l1(
         matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
     )
-    return point[:size] - weights, float(point[size]) if free else 0.0
+    return point[:size] - weights, float(point[size]) if free else 0.0, -gradient[:size]
 
 
 def step_by_columns(
     output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
-) -> tuple[Floats, float]:
-    """Minimize the quadratic model by coordinate descent over columns; return p and r."""
+) -> tuple[Floats, float, Floats]:
+    """Minimize the quadratic model by coordinate descent over columns; return p, r, and minus its gradient there."""
     problem, columns = output.problem, output.columns
     assert columns is not None
     rows, first, second = columns.rows(), np.zeros(len(weights)), np.zeros(len(weights))
@@ -208,7 +226,7 @@ def step_by_columns(
     output.unconverged = 0 if converged else output.unconverged + 1
     if output.unconverged > _MOST_UNCONVERGED:
         _minimize_on_support(output, new, model, tolerance)
-    return new - weights, float(shift[0])
+    return new - weights, float(shift[0]), output.adjoint_of(-(gradient + shift[0] * hess))
 
 
 def _minimize_on_support(output: OutputState, weights: Floats, model: QuadraticModel, tolerance: float) -> None:
