@@ -138,10 +138,12 @@ def _working_set_gap(
     output.witness, scale = None, feasible_scale(lam, candidate.x_theta)
     if scale < _SMALLEST_SCALE:
         return np.inf
-    penalty, curved = lam * float(np.sum(np.abs(weights))), hess > 0.0
-    away = theta[curved] - scale * candidate.theta[curved]
-    # the Fenchel-Young gap first by its quadratic approximation at theta, which is cheap, then exactly
-    if penalty - scale * float(weights @ candidate.x_theta) + 0.5 * float(np.sum(away**2 / hess[curved])) > target:
+    # what is cheap first: the gap of the penalty, then the Fenchel-Young gap by its quadratic approximation at theta
+    gap_of_penalty = lam * float(np.sum(np.abs(weights))) - scale * float(weights @ candidate.x_theta)
+    if gap_of_penalty > target:
+        return np.inf
+    away = np.divide((theta - scale * candidate.theta) ** 2, hess, out=np.zeros_like(theta), where=hess > 0.0)
+    if gap_of_penalty + 0.5 * float(np.sum(away)) > target:
         return np.inf
     inside = theta
     if candidate.theta is not theta:
