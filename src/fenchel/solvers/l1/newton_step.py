@@ -7,6 +7,7 @@ violation a share of that over all features.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -14,6 +15,18 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
 from fenchel.numerics.line_search import line_search
+from fenchel.problem import Problem
+from fenchel.solvers.l1.loop_small import DAMPING, INTERCEPT, Small, newton_steps, small_of
+from fenchel.solvers.l1.rules import (
+    FEW_ENTRIES,
+    FEW_FEATURES,
+    LAST_TOLERANCE,
+    LINE_SEARCH_TOLERANCE,
+    MODEL_TOLERANCE,
+    NEAR_COLUMNS,
+    NEAR_MATRIX,
+    SMALLEST_SCALE,
+)
 from fenchel.solvers.l1.working_set import (
     DualPoint,
     OutputState,
@@ -32,16 +45,42 @@ _GAP_OF_ALL = 1e-5
 #: or when its KKT violation is this share of the violation over all features, as long as there are others; the second
 #: share is for a relative gap below the third number, where most of the features of the optimum are in the set
 _WORKING_SET_VIOLATION, _LAST_VIOLATION, _SMALL_GAP = 0.3, 0.03, 0.1
-#: the quadratic model is minimized to this share of the KKT violation, and of the one at which the set is solved
-_MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
-_NEAR_MATRIX, _NEAR_COLUMNS, _LAST_TOLERANCE = 0.98, 0.1, 0.5
-#: relative size of the derivative at which the line search ends
-_LINE_SEARCH_TOLERANCE = 0.3
-#: a working set is not solved as long as its theta must be scaled below this to be feasible
-_SMALLEST_SCALE = 0.5
+#: the quadratic model is minimized to no less than this share of the KKT violation at which the set is solved
+_SOLVED_TOLERANCE = 0.5
+#: data passes of a Newton step: half a pass for each of the gradient, the curvatures of the model, and the scores of
+#: the direction; and steps of one call of the compiled loop, a few milliseconds
+_STEP_PASSES, _MOST_SMALL_STEPS = 1.5, 8
 #: halvings of a step at most
 _MOST_HALVINGS = 30
 _EPS = float(np.finfo(np.float64).eps)
+
+
+def small_problem(problem: Problem) -> Small | None:
+    """The arrays of the compiled loop, or None if the problem is not small and dense."""
+    (n, d), risk = problem.design.shape, problem.mean_risk
+    if d > FEW_FEATURES or n * d > FEW_ENTRIES or math.isinf(risk.loss.largest_curvature):
+        return None
+    blocks = problem.design.blocks(np.arange(n), n)
+    if blocks is None:
+        return None
+    X = np.ascontiguousarray(next(blocks)[1]).view()
+    X.setflags(write=False)
+    return small_of(problem.lam, problem.intercept, risk.loss.largest_curvature, X, risk.labels, risk.shares)
+
+
+def small_steps(output: OutputState, small: Small, target_gap: float, passes: float) -> float:
+    """Make steps in the compiled loop, for about these data passes, and return how many they took."""
+    problem = output.problem
+    small.weights[:], small.scores[:] = output.weights, output.scores
+    small.numbers[INTERCEPT], small.numbers[DAMPING] = output.intercept, output.damping
+    most = max(1, min(_MOST_SMALL_STEPS, int(passes / _STEP_PASSES)))
+    made = newton_steps(problem.mean_risk.loss.compiled(), small, _TARGET_GAP * target_gap, most)
+    if made:
+        output.weights, output.scores, output.x_theta = small.weights.copy(), small.scores.copy(), None
+        output.intercept, output.damping = float(small.numbers[INTERCEPT]), float(small.numbers[DAMPING])
+        output.dual_of_model = DualPoint(small.dual_of_model.copy(), small.x_theta_of_model.copy())
+        output.update_objective()
+    return _STEP_PASSES * made
 
 
 def newton_step(output: OutputState, target_gap: float) -> float:
@@ -74,16 +113,17 @@ def newton_step(output: OutputState, target_gap: float) -> float:
         return 0.5 * share
     damp(hess, risk, output.damping)
     minimize = step_by_matrix if output.columns is None else step_by_columns
-    tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
-    if lam - feasible_scale(lam, x_theta) * lam <= (_NEAR_MATRIX if output.columns is None else _NEAR_COLUMNS) * lam:
+    tolerance = max(MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
+    if lam - feasible_scale(lam, x_theta) * lam <= (NEAR_MATRIX if output.columns is None else NEAR_COLUMNS) * lam:
         # the dual point of the model may end the solve
-        tolerance = min(tolerance, max(_LAST_TOLERANCE * target / output.present_objective, 4.0 * _EPS) * lam)
+        # a violation of a share of lam adds that share of lam |w|_1 to the gap
+        share = LAST_TOLERANCE * target / max(lam * float(np.sum(np.abs(weights))), target)
+        tolerance = min(tolerance, max(share, 4.0 * _EPS) * lam)
     change, shift, x_theta_of_model = minimize(output, weights, theta, hess, x_theta, tolerance)
     score_change = output.scores_of(change) + shift
     output.dual_of_model = DualPoint(theta - hess * score_change, x_theta_of_model)
     _move(output, theta, change, shift, score_change)
-    # half a pass for each of the gradient, the curvatures of the model, and the scores of the direction
-    return 1.5 * share
+    return _STEP_PASSES * share
 
 
 def _move(output: OutputState, theta: Array, change: Array, shift: float, score_change: Array) -> None:
@@ -102,8 +142,8 @@ def _move(output: OutputState, theta: Array, change: Array, shift: float, score_
         return
     # a step beyond 1 would move the weights that the model sets to zero across it
     zeros = bool(np.any((change != 0.0) & (weights + change == 0.0)))
-    enough_at_one = zeros and derivatives(1.0)[0] <= _LINE_SEARCH_TOLERANCE * abs(initial)
-    step = 1.0 if enough_at_one else line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
+    enough_at_one = zeros and derivatives(1.0)[0] <= LINE_SEARCH_TOLERANCE * abs(initial)
+    step = 1.0 if enough_at_one else line_search(derivatives, initial, LINE_SEARCH_TOLERANCE)
     if derivatives(step)[0] > 0.0:
         # beyond a minimum a small derivative does not imply a decrease
         step = _shortened(output, step, change, score_change)
@@ -111,7 +151,7 @@ def _move(output: OutputState, theta: Array, change: Array, shift: float, score_
     output.weights[output.working_set] = weights + step * change
     output.scores += step * score_change
     output.intercept += step * shift
-    output.present_objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
+    output.update_objective()
 
 
 def _shortened(output: OutputState, step: float, change: Array, score_change: Array) -> float:
@@ -136,7 +176,7 @@ def _working_set_gap(
     """Return the gap of the working set with a dual point, which becomes the witness if it is small, or infinity."""
     lam, risk = output.problem.lam, output.problem.mean_risk
     output.witness, scale = None, feasible_scale(lam, candidate.x_theta)
-    if scale < _SMALLEST_SCALE:
+    if scale < SMALLEST_SCALE:
         return np.inf
     # what is cheap first: the gap of the penalty, then the Fenchel-Young gap by its quadratic approximation at theta
     gap_of_penalty = lam * float(np.sum(np.abs(weights))) - scale * float(weights @ candidate.x_theta)

@@ -48,7 +48,7 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
 from fenchel.solvers.l1.gram_path import minimize_by_gram, propose_points, shares_gram
-from fenchel.solvers.l1.newton_step import newton_step
+from fenchel.solvers.l1.newton_step import newton_step, small_problem, small_steps
 from fenchel.solvers.l1.working_set import OutputState, columns_of, constant_curvature, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
@@ -148,6 +148,11 @@ class ProxNewton(Solver):
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
             found = OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed)
             found.by_gram = design.shape[1] <= most_formed and constant_curvature(risk)
+            found.small = None if constant_curvature(risk) else small_problem(own)
+            if found.small is not None and not own.intercept and not np.any(first):
+                # the first working set has all features
+                found.working_set, found.design, found.select_next = np.arange(design.shape[1]), design, False
+                found.objective = found.present_objective = own.risk.value_at_zero
             outputs.append(found)
         return State(problem, outputs)
 
@@ -161,7 +166,8 @@ class ProxNewton(Solver):
             output.by_gram = False
             return minimize_by_gram(output, target) / len(state.outputs)
         if not output.select_next:
-            return newton_step(output, target) / len(state.outputs)
+            used = 0.0 if output.small is None else small_steps(output, output.small, target, hint.passes)
+            return (used + newton_step(output, self._target(state, hint))) / len(state.outputs)
         passes = self._select_working_set(output, target if hint.certificate is None else 0.0)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)

@@ -31,6 +31,8 @@ from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.l1.loop import QuadraticModel, descend, moments, new_schedule
 from fenchel.solvers.l1.loop_columns import copy_columns
+from fenchel.solvers.l1.loop_small import Small
+from fenchel.solvers.l1.rules import FIRST_DAMPING, INNER_TOLERANCE, LEAST_DAMPING, SHORT_STEP
 from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 from fenchel.solvers.threads import Parts, weighted_gram
 
@@ -42,10 +44,6 @@ _MAX_PASSES = 300
 _MOST_UNCONVERGED, _MOST_SOLVED = 3, 1000
 #: entries that one call of coordinate descent reads, about a fifth of a second, and its fewest passes
 _ENTRIES_OF_CALL, _FEWEST_PASSES = 100_000_000, 10
-#: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
-_FIRST_DAMPING, _LEAST_DAMPING = 1e-3, 1e-8
-#: the damping grows after line searches that end below this step
-_SHORT_STEP = 0.3
 #: relative rounding error of a centred curvature, which bounds it from below
 _CANCELLATION = 1e-12
 #: the method stalls after this many working sets in a row without a smaller objective or gap
@@ -78,6 +76,8 @@ class OutputState:
     columns: Design | None = None
     #: X^T theta of the present scores, if the next step needs it and it is known
     x_theta: Floats | None = None
+    #: the arrays of the compiled steps of a small problem
+    small: Small | None = None
     #: largest working set whose Hessian is formed
     most_formed: int = 0
     #: whether the next step minimizes over all features by the Gram matrix
@@ -98,7 +98,7 @@ class OutputState:
     #: steps in a row whose model was not minimized to its tolerance
     unconverged: int = 0
     #: damping of the quadratic model, a share of the largest second derivative
-    damping: float = _FIRST_DAMPING
+    damping: float = FIRST_DAMPING
 
     @property
     def stalled(self) -> bool:
@@ -124,14 +124,19 @@ class OutputState:
         assert self.design is not None
         return self.design.adjoint(theta)
 
+    def update_objective(self) -> None:
+        """Compute the objective at the present weights and scores."""
+        penalty = self.problem.lam * float(np.sum(np.abs(self.weights)))
+        self.present_objective = penalty + self.problem.risk.value(self.scores)
+
     def proposed_theta(self) -> Floats:
         """The witness, or minus the gradient of the risk."""
         return -self.problem.risk.subgradient(self.scores) if self.witness is None else self.witness
 
     def adapt_damping(self, step: float) -> None:
         """Raise the damping tenfold after a short step, which shows too small a curvature; else lower it."""
-        short = step < _SHORT_STEP
-        self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, _LEAST_DAMPING)
+        short = step < SHORT_STEP
+        self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, LEAST_DAMPING)
 
 
 def reused(design: Design, name: str, weights: Array, make: Callable[[], tuple[Floats, ...]]) -> tuple[Floats, ...]:
@@ -191,10 +196,15 @@ def step_by_matrix(
         matrix[size, size], gradient[size] = np.sum(hess), -np.sum(theta)
     thresholds, point = np.full(size + free, output.problem.lam), np.zeros(size + free)
     thresholds[size:], point[:size] = 0.0, weights
-    # a sweep over the matrix takes far less time than the passes of a Newton step
-    tolerance *= 0.1
+    tolerance *= INNER_TOLERANCE
     minimize_quadratic_l1(
-        matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
+        matrix,
+        thresholds,
+        point,
+        gradient,
+        step_tolerance=INNER_TOLERANCE * tolerance,
+        tolerance=tolerance,
+        sweeps=_SWEEPS,
     )
     return point[:size] - weights, float(point[size]) if free else 0.0, -gradient[:size]
 
