@@ -40,6 +40,8 @@ from fenchel.solvers.quadratic_l1 import kkt_violation
 
 #: a working set is solved when its gap is this share of the gap over all features, or of the target
 _WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
+#: largest change of the gap by a sum of theta that is not zero, beside a free intercept, as a share of the target
+_IMBALANCE = 0.1
 #: gap of a working set of all features, relative to the objective, above which no other one is selected
 _GAP_OF_ALL = 1e-5
 #: or when its KKT violation is this share of the violation over all features, as long as there are others; the second
@@ -190,5 +192,11 @@ def _working_set_gap(
         inside = risk.project(candidate.theta)
         if not np.array_equal(inside, candidate.theta):
             scale = feasible_scale(lam, output.adjoint_of(inside))
+        if (
+            output.problem.intercept
+            and abs(float(np.sum(inside))) * (1.0 + abs(output.intercept)) > _IMBALANCE * target
+        ):
+            # beside a free intercept theta must sum to zero
+            return np.inf
         output.witness = inside
     return output.present_objective + risk.conjugate(scale * inside, feasible=True)

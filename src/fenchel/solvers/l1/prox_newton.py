@@ -16,8 +16,8 @@ few features nothing is.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
    :math:`(\lambda - |v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`, after those with the largest :math:`|v_j| > \lambda`, which are
    not divided by the norm.  The reference takes :math:`t|v_j|`: far from the optimum t is small wherever a single
-   feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features,
-   where m is the number of nonzero weights; a new one has 4m.
+   feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features
+   (at least 100), where m is the number of nonzero weights; a new one has 4m (at least 1200).
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
    solved (``newton_step``).  Continue with 1.
 
@@ -55,6 +55,10 @@ from fenchel.validation import check_bool
 
 #: smallest size of a working set, and its size as a multiple of the number of nonzero weights
 _SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
+#: fewest nearest features that a working set has which is kept
+_FEWEST_NEAREST = 100
+#: share of the features at most that screening keeps: to remove a few takes the time of several operations on all
+_WORTH_SCREENING = 0.9
 #: the working set contains all features if there are at most this many times as many
 _NEARLY_ALL = 1.5
 #: a new working set has this many times the features that are wanted, so that the next ones need not be copied
@@ -186,7 +190,8 @@ class ProxNewton(Solver):
         share = 1.0
         if hint.certificate is None:
             # ``target_gap`` is relative to R(0), and the present objective is nearer to the optimum
-            share = min(1.0, self.expected_objective(state) / state.problem.risk.value_at_zero)
+            zero = max(abs(state.problem.risk.value_at_zero), float(np.finfo(np.float64).tiny))
+            share = min(1.0, abs(self.expected_objective(state)) / zero)
         return share * hint.target_gap / len(state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
@@ -213,27 +218,35 @@ class ProxNewton(Solver):
         else:
             scores = output.scores - output.intercept
         if problem.intercept:
-            output.intercept = float(problem.best_intercept(scores))
+            # at the best intercept the gradient sums to zero, as that of a model does up to its tolerance only
+            output.intercept, output.witness = float(problem.best_intercept(scores)), None
         output.scores = scores + output.intercept
         theta, output.dual_of_model = output.proposed_theta(), None
         adjoint = problem.design.adjoint(theta)
         x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
-        output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
-        scale = feasible_scale(lam, x_theta)
+        # positions of the nonzero weights, which are few, among features that may be millions
+        support = np.searchsorted(output.unscreened, np.flatnonzero(output.weights))
+        sizes, at_support = np.abs(x_theta), x_theta[support]
+        scale = feasible_scale(lam, sizes)
+        distance = lam - sizes
+        sizes[support] = 0.0
+        violation = kkt_violation(lam, output.weights[output.unscreened[support]], -at_support)
+        output.violation = max(violation, float(np.max(sizes, initial=0.0)) - lam)
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
         output.present_objective = output.objective
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
         if output.gap <= enough:
             return 0.5
-        distance = lam - np.abs(x_theta)
         if self.screening:
             radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
-            kept = lam - scale * np.abs(x_theta) <= radius * output.norms + 8.0 * _EPS * lam
-            if not np.all(kept):
+            kept = lam - scale * (lam - distance) <= radius * output.norms + 8.0 * _EPS * lam
+            if np.count_nonzero(kept) <= _WORTH_SCREENING * len(kept):
                 self._screen(output, kept)
                 distance = distance[kept]
-        distance = np.where(distance > 0.0, distance / output.norms, distance)
-        passes = 0.5 + self._set_working_set(output, distance)
+                support = np.searchsorted(output.unscreened, np.flatnonzero(output.weights))
+        np.divide(distance, output.norms, out=distance, where=distance > 0.0)
+        distance[support] = -np.inf
+        passes = 0.5 + self._set_working_set(output, distance, len(support))
         output.select_next = output.working_set.size == 0
         output.x_theta = adjoint if output.design is problem.design and output.witness is None else None
         better = output.objective < before[0] or output.gap < before[1]
@@ -249,13 +262,14 @@ class ProxNewton(Solver):
             output.scores = output.problem.design.scores(output.weights) + output.intercept
         output.unscreened, output.norms = output.unscreened[kept], output.norms[kept]
 
-    def _set_working_set(self, output: OutputState, distances: Array) -> float:
+    def _set_working_set(self, output: OutputState, distances: Array, nonzero: int) -> float:
         """3. the features nearest to their limits; return the data passes of the copy of their columns."""
-        nonzero = output.weights[output.unscreened] != 0.0
-        size = max(_SMALLEST_WORKING_SET, _WORKING_SET_FACTOR * int(np.count_nonzero(nonzero)))
-        distances = np.where(nonzero, -np.inf, distances)
-        if output.entries and _covers(output.working_set, self._nearest(output, distances, size)):
-            return 0.0
+        wanted = _WORKING_SET_FACTOR * nonzero
+        size = max(_SMALLEST_WORKING_SET, wanted)
+        if output.entries and len(output.working_set) <= _LARGEST_SURPLUS * size:
+            nearest = self._nearest(output, distances, max(_FEWEST_NEAREST, wanted))
+            if np.all(np.isin(nearest, output.working_set, assume_unique=True)):
+                return 0.0
         if output.problem.design.shape[1] <= output.most_formed:
             # only products with X are needed, so nothing is copied
             output.working_set, output.design = np.arange(output.problem.design.shape[1]), output.problem.design
@@ -273,8 +287,3 @@ class ProxNewton(Solver):
         if _NEARLY_ALL * size >= len(distances):
             return output.unscreened
         return np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
-
-
-def _covers(present: Array, wanted: Array) -> bool:
-    """Return whether the present working set has all wanted features, and not many others."""
-    return len(present) <= _LARGEST_SURPLUS * len(wanted) and bool(np.all(np.isin(wanted, present, assume_unique=True)))
