@@ -116,12 +116,12 @@ def newton_step(output: OutputState, target_gap: float) -> float:
     damp(hess, risk, output.damping)
     minimize = step_by_matrix if output.columns is None else step_by_columns
     tolerance = max(MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
-    if lam - feasible_scale(lam, x_theta) * lam <= (NEAR_MATRIX if output.columns is None else NEAR_COLUMNS) * lam:
-        # the dual point of the model may end the solve
+    last, near = tolerance, NEAR_MATRIX if output.columns is None else NEAR_COLUMNS
+    if feasible_scale(lam, x_theta) >= 1.0 - near:
         # a violation of a share of lam adds that share of lam |w|_1 to the gap
-        share = LAST_TOLERANCE * target / max(lam * float(np.sum(np.abs(weights))), target)
-        tolerance = min(tolerance, max(share, 4.0 * _EPS) * lam)
-    change, shift, x_theta_of_model = minimize(output, weights, theta, hess, x_theta, tolerance)
+        share_of_lam = LAST_TOLERANCE * target / max(lam * float(np.sum(np.abs(weights))), target)
+        last = min(tolerance, max(share_of_lam, 4.0 * _EPS) * lam)
+    change, shift, x_theta_of_model = minimize(output, weights, theta, hess, x_theta, tolerance, last)
     score_change = output.scores_of(change) + shift
     output.dual_of_model = DualPoint(theta - hess * score_change, x_theta_of_model)
     _move(output, theta, change, shift, score_change)

@@ -33,7 +33,7 @@ from fenchel.solvers.l1.loop import QuadraticModel, descend, moments, new_schedu
 from fenchel.solvers.l1.loop_columns import copy_columns
 from fenchel.solvers.l1.loop_small import Small
 from fenchel.solvers.l1.rules import FIRST_DAMPING, INNER_TOLERANCE, LEAST_DAMPING, SHORT_STEP
-from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
+from fenchel.solvers.quadratic_l1 import FIRST_ROUNDS, minimize_quadratic_l1
 from fenchel.solvers.threads import Parts, weighted_gram
 
 #: sweeps of coordinate descent between two face steps
@@ -181,9 +181,12 @@ def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
 
 
 def step_by_matrix(
-    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
+    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float, last: float
 ) -> tuple[Floats, float, Floats]:
-    """Minimize the quadratic model with its Hessian formed; return p, r, and minus its gradient there."""
+    """Minimize the quadratic model with its Hessian formed; return p, r, and X^T theta of its dual point.
+
+    The KKT violation is at most ``tolerance``, and at most ``last`` if few rounds are enough for that.
+    """
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
     formed, border = reused(
@@ -196,23 +199,18 @@ def step_by_matrix(
         matrix[size, size], gradient[size] = np.sum(hess), -np.sum(theta)
     thresholds, point = np.full(size + free, output.problem.lam), np.zeros(size + free)
     thresholds[size:], point[:size] = 0.0, weights
-    tolerance *= INNER_TOLERANCE
-    minimize_quadratic_l1(
-        matrix,
-        thresholds,
-        point,
-        gradient,
-        step_tolerance=INNER_TOLERANCE * tolerance,
-        tolerance=tolerance,
-        sweeps=_SWEEPS,
-    )
+    # to its end only if that takes no interior-point method
+    for end, rounds in ((tolerance, None), (last, FIRST_ROUNDS))[: 1 + (last < tolerance)]:
+        inner = INNER_TOLERANCE * end
+        accuracy = {"step_tolerance": INNER_TOLERANCE * inner, "tolerance": inner}
+        minimize_quadratic_l1(matrix, thresholds, point, gradient, **accuracy, sweeps=_SWEEPS, rounds=rounds)
     return point[:size] - weights, float(point[size]) if free else 0.0, -gradient[:size]
 
 
 def step_by_columns(
-    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
+    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float, last: float
 ) -> tuple[Floats, float, Floats]:
-    """Minimize the quadratic model by coordinate descent over columns; return p, r, and minus its gradient there."""
+    """The same by coordinate descent over columns, to ``last``."""
     problem, columns = output.problem, output.columns
     assert columns is not None
     rows, first, second = columns.rows(), np.zeros(len(weights)), np.zeros(len(weights))
@@ -230,12 +228,12 @@ def step_by_columns(
     schedule, converged = new_schedule(), False
     most = max(_FEWEST_PASSES, _ENTRIES_OF_CALL // max(1, columns.stored_entries))
     for _ in range(math.ceil(_MAX_PASSES / most)):
-        converged = descend(rows, new, model, schedule, tolerance, min(most, _MAX_PASSES))[2]
+        converged = descend(rows, new, model, schedule, last, min(most, _MAX_PASSES))[2]
         if converged:
             break
     output.unconverged = 0 if converged else output.unconverged + 1
     if output.unconverged > _MOST_UNCONVERGED:
-        _minimize_on_support(output, new, model, tolerance)
+        _minimize_on_support(output, new, model, last)
     return new - weights, float(shift[0]), output.adjoint_of(-(gradient + shift[0] * hess))
 
 
