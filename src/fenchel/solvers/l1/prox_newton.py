@@ -77,6 +77,8 @@ class State:
     problem: Problem
     outputs: list[OutputState]
     turn: int = 0
+    #: the gap to reach in the first step
+    first_target: float | None = None
 
 
 @dataclass(frozen=True)
@@ -187,12 +189,13 @@ class ProxNewton(Solver):
 
     def _target(self, state: State, hint: Hint) -> float:
         """The gap of each output that would end the solve."""
-        share = 1.0
+        target = hint.target_gap
         if hint.certificate is None:
-            # ``target_gap`` is relative to R(0), and the present objective is nearer to the optimum
+            # the first target is relative to R(0), and the present objective is nearer to the optimum
+            state.first_target = state.first_target or target
             zero = max(abs(state.problem.risk.value_at_zero), float(np.finfo(np.float64).tiny))
-            share = min(1.0, abs(self.expected_objective(state)) / zero)
-        return share * hint.target_gap / len(state.outputs)
+            target = min(target, abs(self.expected_objective(state)) / zero * state.first_target)
+        return target / len(state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
