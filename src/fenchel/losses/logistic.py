@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel
@@ -30,6 +30,8 @@ from fenchel.numerics.rounding import FUNCTION
 
 #: smallest beta or 1 - beta whose logarithm counts in the rounding bound
 _SMALLEST_SHARE = 2.0**-54
+#: the floats next to the ends of the domain, inside it
+_LEAST_POSITIVE, _LARGEST_BELOW_ONE = 2.0**-1074, 1.0 - 2.0**-53
 #: distance in t within which a Taylor polynomial of five terms has no error above rounding
 _NEAR = 0.01
 
@@ -140,7 +142,9 @@ class Logistic(Loss):
     has_second_derivative: ClassVar[bool] = True
 
     def value(self, score: Floats, label: Floats) -> Floats:
-        return np.logaddexp(0.0, -label * score)
+        # logaddexp(0, -m), whose NumPy loop is of scalars
+        margin = label * score
+        return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return -label * expit(-label * score)
@@ -151,7 +155,9 @@ class Logistic(Loss):
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         beta = np.clip(-label * u, 0.0, 1.0)
-        return xlogy(beta, beta) + xlog1py(1.0 - beta, -beta)
+        # 0 log 0 = 0, without the branches of SciPy's xlogy
+        entropy = beta * np.log(np.maximum(beta, _LEAST_POSITIVE))
+        return entropy + (1.0 - beta) * np.log1p(-np.minimum(beta, _LARGEST_BELOW_ONE))
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
         # beta = 0 has no cost, and an error of 2^-53 of 1 - beta moves its logarithm by 1 at most

@@ -27,7 +27,7 @@ from fenchel.solvers.quadratic_l1_interior import interior_minimizer
 #: largest number of rounds of sweeps and face steps
 _MAX_ROUNDS = 200
 #: rounds before the interior-point method, which takes the time of several of them
-_FIRST_ROUNDS = 3
+FIRST_ROUNDS = 3
 
 
 def minimize_quadratic_l1(
@@ -39,16 +39,17 @@ def minimize_quadratic_l1(
     step_tolerance: float,
     tolerance: float,
     sweeps: int = 1,
+    rounds: int | None = None,
 ) -> None:
     """Minimize the quadratic plus the weighted l1 norm in place, from ``point``.
 
     Each round makes ``sweeps`` sweeps of coordinate descent and a step on the face of the signs.  If a few rounds are
     not enough, H is ill-conditioned, and the next one begins at the point of an interior-point method.  The method ends
     when a sweep changes no partial derivative by more than ``step_tolerance``, or when the KKT violation is at most
-    ``tolerance``.
+    ``tolerance``, or after ``rounds`` rounds.
     """
-    for k in range(_MAX_ROUNDS):
-        if k == _FIRST_ROUNDS:
+    for k in range(rounds or _MAX_ROUNDS):
+        if k == FIRST_ROUNDS:
             _interior_step(matrix, thresholds, point, gradient)
         if descend_coordinates(matrix, thresholds, point, gradient, step_tolerance, tolerance, sweeps):
             return

@@ -46,8 +46,8 @@ def extrapolate(iterates: Any, gradients: Any, thresholds: Any, point: Any, grad
         copy(slopes, gradient)
 
 
-@loop
-def descend_coordinates(
+@helper
+def sweeps_of_descent(
     matrix: Any, thresholds: Any, point: Any, gradient: Any, step_tolerance: float, tolerance: float, sweeps: int
 ) -> bool:
     """Minimize a quadratic plus ``thresholds . |point|`` along each coordinate in turn, in at most ``sweeps`` sweeps.
@@ -84,3 +84,6 @@ def descend_coordinates(
             extrapolate(iterates, gradients, thresholds, point, gradient)
             stored = 0
     return False
+
+
+descend_coordinates = loop(sweeps_of_descent)

@@ -79,7 +79,8 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     objective = problem.lam * float(np.sum(np.abs(weights))) + risk.value(scores + intercept)
     if objective < output.objective:
         output.weights, output.scores, output.intercept = weights[0], scores + intercept, intercept
-        output.objective, output.gap = objective, gap * objective if objective > 0.0 else np.inf
+        output.objective = output.present_objective = objective
+        output.gap = gap * objective if objective > 0.0 else np.inf
         # the next selection may find the same objective
         output.rounds_without_progress = -1
     return 2.0

@@ -16,8 +16,8 @@ few features nothing is.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
    :math:`(\lambda - |v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`, after those with the largest :math:`|v_j| > \lambda`, which are
    not divided by the norm.  The reference takes :math:`t|v_j|`: far from the optimum t is small wherever a single
-   feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features,
-   where m is the number of nonzero weights; a new one has 4m.
+   feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features
+   (at least 100), where m is the number of nonzero weights; a new one has 4m (at least 1200).
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
    solved (``newton_step``).  Continue with 1.
 
@@ -48,13 +48,17 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
 from fenchel.solvers.l1.gram_path import minimize_by_gram, propose_points, shares_gram
-from fenchel.solvers.l1.newton_step import newton_step
+from fenchel.solvers.l1.newton_step import newton_step, small_problem, small_steps
 from fenchel.solvers.l1.working_set import OutputState, columns_of, constant_curvature, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
 #: smallest size of a working set, and its size as a multiple of the number of nonzero weights
 _SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
+#: fewest nearest features that a working set has which is kept
+_FEWEST_NEAREST = 100
+#: share of the features at most that screening keeps: to remove a few takes the time of several operations on all
+_WORTH_SCREENING = 0.9
 #: the working set contains all features if there are at most this many times as many
 _NEARLY_ALL = 1.5
 #: a new working set has this many times the features that are wanted, so that the next ones need not be copied
@@ -73,6 +77,8 @@ class State:
     problem: Problem
     outputs: list[OutputState]
     turn: int = 0
+    #: the gap to reach in the first step
+    first_target: float | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,7 @@ class ProxNewton(Solver):
     #: whether features are screened; otherwise only working sets omit features
     screening: bool = True
     name: ClassVar[str] = "prox_newton"
+    computes_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bool("screening", self.screening)
@@ -147,6 +154,11 @@ class ProxNewton(Solver):
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
             found = OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed)
             found.by_gram = design.shape[1] <= most_formed and constant_curvature(risk)
+            found.small = None if constant_curvature(risk) else small_problem(own)
+            if found.small is not None and not own.intercept and not np.any(first):
+                # the first working set has all features
+                found.working_set, found.design, found.select_next = np.arange(design.shape[1]), design, False
+                found.objective = found.present_objective = own.risk.value_at_zero
             outputs.append(found)
         return State(problem, outputs)
 
@@ -155,13 +167,14 @@ class ProxNewton(Solver):
             return STALLED
         while state.outputs[state.turn].stalled:
             state.turn = (state.turn + 1) % len(state.outputs)
-        output = state.outputs[state.turn]
+        output, target = state.outputs[state.turn], self._target(state, hint)
         if output.by_gram:
             output.by_gram = False
-            return minimize_by_gram(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
+            return minimize_by_gram(output, target) / len(state.outputs)
         if not output.select_next:
-            return newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
-        passes = self._select_working_set(output)
+            used = 0.0 if output.small is None else small_steps(output, output.small, target, hint.passes)
+            return (used + newton_step(output, self._target(state, hint))) / len(state.outputs)
+        passes = self._select_working_set(output, target if hint.certificate is None else 0.0)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
 
@@ -172,12 +185,22 @@ class ProxNewton(Solver):
         return sum(output.gap for output in state.outputs)
 
     def expected_objective(self, state: State) -> float:
-        return sum(output.objective for output in state.outputs)
+        return sum(output.present_objective for output in state.outputs)
+
+    def _target(self, state: State, hint: Hint) -> float:
+        """The gap of each output that would end the solve."""
+        target = hint.target_gap
+        if hint.certificate is None:
+            # the first target is relative to R(0), and the present objective is nearer to the optimum
+            state.first_target = state.first_target or target
+            zero = max(abs(state.problem.risk.value_at_zero), float(np.finfo(np.float64).tiny))
+            target = min(target, abs(self.expected_objective(state)) / zero * state.first_target)
+        return target / len(state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
         weights = np.stack([output.weights for output in state.outputs]).reshape(problem.weights_shape)
-        theta = np.stack([-output.problem.risk.subgradient(output.scores) for output in state.outputs], axis=1)
+        theta = np.stack([output.proposed_theta() for output in state.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights, intercept), Witness(theta.reshape(problem.theta_shape))
 
@@ -185,8 +208,11 @@ class ProxNewton(Solver):
         model, witness = self.propose(state)
         return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs]), witness
 
-    def _select_working_set(self, output: OutputState) -> float:
-        """1. to 3.: the gap over all features, screening, and the next working set; return the data passes."""
+    def _select_working_set(self, output: OutputState, enough: float) -> float:
+        """1. to 3.: the gap over all features, screening, and the next working set; return the data passes.
+
+        No working set is made where the gap is at most ``enough``: a certificate follows.
+        """
         problem, before = output.problem, (output.objective, output.gap)
         risk, lam = problem.mean_risk, problem.lam
         # from the weights, which removes the rounding errors of many updates
@@ -195,26 +221,37 @@ class ProxNewton(Solver):
         else:
             scores = output.scores - output.intercept
         if problem.intercept:
-            output.intercept = float(problem.best_intercept(scores))
+            # at the best intercept the gradient sums to zero, as that of a model does up to its tolerance only
+            output.intercept, output.witness = float(problem.best_intercept(scores)), None
         output.scores = scores + output.intercept
-        theta = -risk.subgradient(output.scores)
+        theta, output.dual_of_model = output.proposed_theta(), None
         adjoint = problem.design.adjoint(theta)
         x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
-        output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
-        scale = feasible_scale(lam, x_theta)
+        # positions of the nonzero weights, which are few, among features that may be millions
+        support = np.searchsorted(output.unscreened, np.flatnonzero(output.weights))
+        sizes, at_support = np.abs(x_theta), x_theta[support]
+        scale = feasible_scale(lam, sizes)
+        distance = lam - sizes
+        sizes[support] = 0.0
+        violation = kkt_violation(lam, output.weights[output.unscreened[support]], -at_support)
+        output.violation = max(violation, float(np.max(sizes, initial=0.0)) - lam)
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
+        output.present_objective = output.objective
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
-        distance = lam - np.abs(x_theta)
+        if output.gap <= enough:
+            return 0.5
         if self.screening:
             radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
-            kept = lam - scale * np.abs(x_theta) <= radius * output.norms + 8.0 * _EPS * lam
-            if not np.all(kept):
+            kept = lam - scale * (lam - distance) <= radius * output.norms + 8.0 * _EPS * lam
+            if np.count_nonzero(kept) <= _WORTH_SCREENING * len(kept):
                 self._screen(output, kept)
                 distance = distance[kept]
-        distance = np.where(distance > 0.0, distance / output.norms, distance)
-        passes = 0.5 + self._set_working_set(output, distance)
+                support = np.searchsorted(output.unscreened, np.flatnonzero(output.weights))
+        np.divide(distance, output.norms, out=distance, where=distance > 0.0)
+        distance[support] = -np.inf
+        passes = 0.5 + self._set_working_set(output, distance, len(support))
         output.select_next = output.working_set.size == 0
-        output.x_theta = adjoint if output.design is problem.design else None
+        output.x_theta = adjoint if output.design is problem.design and output.witness is None else None
         better = output.objective < before[0] or output.gap < before[1]
         progress = better and not output.select_next
         output.rounds_without_progress = 0 if progress else output.rounds_without_progress + 1
@@ -228,13 +265,14 @@ class ProxNewton(Solver):
             output.scores = output.problem.design.scores(output.weights) + output.intercept
         output.unscreened, output.norms = output.unscreened[kept], output.norms[kept]
 
-    def _set_working_set(self, output: OutputState, distances: Array) -> float:
+    def _set_working_set(self, output: OutputState, distances: Array, nonzero: int) -> float:
         """3. the features nearest to their limits; return the data passes of the copy of their columns."""
-        nonzero = output.weights[output.unscreened] != 0.0
-        size = max(_SMALLEST_WORKING_SET, _WORKING_SET_FACTOR * int(np.count_nonzero(nonzero)))
-        distances = np.where(nonzero, -np.inf, distances)
-        if output.entries and _covers(output.working_set, self._nearest(output, distances, size)):
-            return 0.0
+        wanted = _WORKING_SET_FACTOR * nonzero
+        size = max(_SMALLEST_WORKING_SET, wanted)
+        if output.entries and len(output.working_set) <= _LARGEST_SURPLUS * size:
+            nearest = self._nearest(output, distances, max(_FEWEST_NEAREST, wanted))
+            if np.all(np.isin(nearest, output.working_set, assume_unique=True)):
+                return 0.0
         if output.problem.design.shape[1] <= output.most_formed:
             # only products with X are needed, so nothing is copied
             output.working_set, output.design = np.arange(output.problem.design.shape[1]), output.problem.design
@@ -252,8 +290,3 @@ class ProxNewton(Solver):
         if _NEARLY_ALL * size >= len(distances):
             return output.unscreened
         return np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
-
-
-def _covers(present: Array, wanted: Array) -> bool:
-    """Return whether the present working set has all wanted features, and not many others."""
-    return len(present) <= _LARGEST_SURPLUS * len(wanted) and bool(np.all(np.isin(wanted, present, assume_unique=True)))

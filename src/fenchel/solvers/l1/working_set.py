@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +31,9 @@ from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.l1.loop import QuadraticModel, descend, moments, new_schedule
 from fenchel.solvers.l1.loop_columns import copy_columns
-from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
+from fenchel.solvers.l1.loop_small import Small
+from fenchel.solvers.l1.rules import FIRST_DAMPING, INNER_TOLERANCE, LEAST_DAMPING, SHORT_STEP
+from fenchel.solvers.quadratic_l1 import FIRST_ROUNDS, minimize_quadratic_l1
 from fenchel.solvers.threads import Parts, weighted_gram
 
 #: sweeps of coordinate descent between two face steps
@@ -41,14 +44,17 @@ _MAX_PASSES = 300
 _MOST_UNCONVERGED, _MOST_SOLVED = 3, 1000
 #: entries that one call of coordinate descent reads, about a fifth of a second, and its fewest passes
 _ENTRIES_OF_CALL, _FEWEST_PASSES = 100_000_000, 10
-#: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
-_FIRST_DAMPING, _LEAST_DAMPING = 1e-3, 1e-8
-#: the damping grows after line searches that end below this step
-_SHORT_STEP = 0.3
 #: relative rounding error of a centred curvature, which bounds it from below
 _CANCELLATION = 1e-12
 #: the method stalls after this many working sets in a row without a smaller objective or gap
 _MAX_ROUNDS_WITHOUT_PROGRESS = 3
+
+
+class DualPoint(NamedTuple):
+    """theta, and X^T theta of the features of the working set."""
+
+    theta: Floats
+    x_theta: Floats
 
 
 @dataclass
@@ -70,6 +76,8 @@ class OutputState:
     columns: Design | None = None
     #: X^T theta of the present scores, if the next step needs it and it is known
     x_theta: Floats | None = None
+    #: the arrays of the compiled steps of a small problem
+    small: Small | None = None
     #: largest working set whose Hessian is formed
     most_formed: int = 0
     #: whether the next step minimizes over all features by the Gram matrix
@@ -78,13 +86,19 @@ class OutputState:
     objective: float = np.inf
     gap: float = np.inf
     violation: float = np.inf
+    #: minus the gradient of the last quadratic model at its minimizer, which satisfies the KKT conditions of the model
+    dual_of_model: DualPoint | None = None
+    #: the dual point to propose, if it is not minus the gradient at the scores
+    witness: Floats | None = None
+    #: the objective of the present weights
+    present_objective: float = np.inf
     #: whether the next step selects a new working set
     select_next: bool = True
     rounds_without_progress: int = 0
     #: steps in a row whose model was not minimized to its tolerance
     unconverged: int = 0
     #: damping of the quadratic model, a share of the largest second derivative
-    damping: float = _FIRST_DAMPING
+    damping: float = FIRST_DAMPING
 
     @property
     def stalled(self) -> bool:
@@ -110,10 +124,19 @@ class OutputState:
         assert self.design is not None
         return self.design.adjoint(theta)
 
+    def update_objective(self) -> None:
+        """Compute the objective at the present weights and scores."""
+        penalty = self.problem.lam * float(np.sum(np.abs(self.weights)))
+        self.present_objective = penalty + self.problem.risk.value(self.scores)
+
+    def proposed_theta(self) -> Floats:
+        """The witness, or minus the gradient of the risk."""
+        return -self.problem.risk.subgradient(self.scores) if self.witness is None else self.witness
+
     def adapt_damping(self, step: float) -> None:
         """Raise the damping tenfold after a short step, which shows too small a curvature; else lower it."""
-        short = step < _SHORT_STEP
-        self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, _LEAST_DAMPING)
+        short = step < SHORT_STEP
+        self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, LEAST_DAMPING)
 
 
 def reused(design: Design, name: str, weights: Array, make: Callable[[], tuple[Floats, ...]]) -> tuple[Floats, ...]:
@@ -158,9 +181,12 @@ def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
 
 
 def step_by_matrix(
-    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
-) -> tuple[Floats, float]:
-    """Minimize the quadratic model with its Hessian formed; return p and r."""
+    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float, last: float
+) -> tuple[Floats, float, Floats]:
+    """Minimize the quadratic model with its Hessian formed; return p, r, and X^T theta of its dual point.
+
+    The KKT violation is at most ``tolerance``, and at most ``last`` if few rounds are enough for that.
+    """
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
     formed, border = reused(
@@ -173,18 +199,18 @@ def step_by_matrix(
         matrix[size, size], gradient[size] = np.sum(hess), -np.sum(theta)
     thresholds, point = np.full(size + free, output.problem.lam), np.zeros(size + free)
     thresholds[size:], point[:size] = 0.0, weights
-    # a sweep over the matrix takes far less time than the passes of a Newton step
-    tolerance *= 0.1
-    minimize_quadratic_l1(
-        matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
-    )
-    return point[:size] - weights, float(point[size]) if free else 0.0
+    # to its end only if that takes no interior-point method
+    for end, rounds in ((tolerance, None), (last, FIRST_ROUNDS))[: 1 + (last < tolerance)]:
+        inner = INNER_TOLERANCE * end
+        accuracy = {"step_tolerance": INNER_TOLERANCE * inner, "tolerance": inner}
+        minimize_quadratic_l1(matrix, thresholds, point, gradient, **accuracy, sweeps=_SWEEPS, rounds=rounds)
+    return point[:size] - weights, float(point[size]) if free else 0.0, -gradient[:size]
 
 
 def step_by_columns(
-    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
-) -> tuple[Floats, float]:
-    """Minimize the quadratic model by coordinate descent over columns; return p and r."""
+    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float, last: float
+) -> tuple[Floats, float, Floats]:
+    """The same by coordinate descent over columns, to ``last``."""
     problem, columns = output.problem, output.columns
     assert columns is not None
     rows, first, second = columns.rows(), np.zeros(len(weights)), np.zeros(len(weights))
@@ -202,13 +228,13 @@ def step_by_columns(
     schedule, converged = new_schedule(), False
     most = max(_FEWEST_PASSES, _ENTRIES_OF_CALL // max(1, columns.stored_entries))
     for _ in range(math.ceil(_MAX_PASSES / most)):
-        converged = descend(rows, new, model, schedule, tolerance, min(most, _MAX_PASSES))[2]
+        converged = descend(rows, new, model, schedule, last, min(most, _MAX_PASSES))[2]
         if converged:
             break
     output.unconverged = 0 if converged else output.unconverged + 1
     if output.unconverged > _MOST_UNCONVERGED:
-        _minimize_on_support(output, new, model, tolerance)
-    return new - weights, float(shift[0])
+        _minimize_on_support(output, new, model, last)
+    return new - weights, float(shift[0]), output.adjoint_of(-(gradient + shift[0] * hess))
 
 
 def _minimize_on_support(output: OutputState, weights: Floats, model: QuadraticModel, tolerance: float) -> None:

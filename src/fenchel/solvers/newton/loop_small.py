@@ -20,10 +20,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from fenchel.arrays import Floats
 from fenchel.compile.loop import helper, loop, summing_helper
+from fenchel.compile.primitives.dense_gram import add_gram
 from fenchel.compile.primitives.example_sums import sum_average_hess, sum_derivatives, sum_dual_points
 from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
 
@@ -133,26 +132,6 @@ def _solve(matrix: Any, scale: Any, direction: Any, size: int) -> None:
 
 
 @summing_helper
-def _add_outer_products(X: Any, hess: Any, rows: Any, count: int, matrix: Any, size: int) -> None:
-    """Add h (x, 1)(x, 1)^T of the first ``count`` of four rows below the diagonal, without its last entry.
-
-    Four rows at a time read and write the matrix once for all of them.
-    """
-    d = X.shape[1]
-    # a row that is missing counts with a weight of zero
-    x, y, z, u = X[rows[0]], X[rows[1]], X[rows[2]], X[rows[3]]
-    p, q, r, s = hess[rows[0]], hess[rows[1]], hess[rows[2]], hess[rows[3]]
-    q, r, s = (q if count > 1 else 0.0), (r if count > 2 else 0.0), (s if count > 3 else 0.0)
-    for j in range(d):
-        a, b, c, e = p * x[j], q * y[j], r * z[j], s * u[j]
-        for k in range(j + 1):
-            matrix[j, k] += a * x[k] + b * y[k] + c * z[k] + e * u[k]
-    if size > d:
-        for k in range(d):
-            matrix[d, k] += p * x[k] + q * y[k] + r * z[k] + s * u[k]
-
-
-@summing_helper
 def _dot(x: Any, w: Any) -> float:
     total = 0.0
     for j in range(len(x)):
@@ -173,16 +152,7 @@ def _direction(small: Any, ridge: float) -> bool:
     if total == 0.0:
         # no row is active: H is regular all the same
         total = min(small.lam, 1.0)
-    rows, count = np.zeros(4, np.intp), 0
-    for t in range(n):
-        if small.hess[t] != 0.0:
-            rows[count] = t
-            count += 1
-            if count == 4:
-                _add_outer_products(small.X, small.hess, rows, count, matrix, size)
-                count = 0
-    if count:
-        _add_outer_products(small.X, small.hess, rows, count, matrix, size)
+    add_gram(small.X, small.hess, matrix, size)
     for j in range(d):
         matrix[j, j] += small.lam
     if small.free:
