@@ -203,7 +203,7 @@ class MeanRisk(Risk):
     @cached_property
     def _largest_subgradient(self) -> float:
         low, high = self.loss.domain(self.labels)
-        return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
+        return max(-float(low.min()), float(low.max()), -float(high.min()), float(high.max()))
 
     def label_sizes(self) -> Floats:
         return self.loss.score_offset(self.labels)
