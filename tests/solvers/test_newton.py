@@ -67,6 +67,7 @@ def test_the_smoothed_objective_falls_with_every_step_to_its_minimum(case, mu):
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_samples_change_nothing_but_the_way(case, storage, monkeypatch):
     monkeypatch.setattr(sampling, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(sampling, "_FEW_ENTRIES", 0)
     monkeypatch.setattr(Newton, "rows_per_feature", 2)
     problem = replace(case, storage=storage, n=400).problem()
     state = Newton().start(problem, None)
@@ -82,6 +83,7 @@ def test_samples_change_nothing_but_the_way(case, storage, monkeypatch):
 def test_the_sampling_error_is_what_the_optimum_of_a_sample_loses_on_all_rows(loss, monkeypatch):
     """In the mean over samples, within a third: the scalars stand for matrices, and samples are finite."""
     monkeypatch.setattr(sampling, "_FEWEST_ROWS", 500)
+    monkeypatch.setattr(sampling, "_FEW_ENTRIES", 0)
     rng = np.random.default_rng(5)
     X = rng.standard_normal((8000, 8))
     scores = X @ rng.standard_normal(8) / 2
@@ -98,7 +100,8 @@ def test_the_sampling_error_is_what_the_optimum_of_a_sample_loses_on_all_rows(lo
     assert 2 / 3 <= np.mean(stated) / np.mean(lost) <= 3 / 2
 
 
-def test_the_witness_of_a_sample_claims_nothing():
+def test_the_witness_of_a_sample_claims_nothing(monkeypatch):
+    monkeypatch.setattr(sampling, "_FEW_ENTRIES", 0)
     problem = Case("hinge", n=6000, d=3).problem()
     newton = Newton()
     state = newton.start(problem, None)
@@ -107,7 +110,8 @@ def test_the_witness_of_a_sample_claims_nothing():
     np.testing.assert_array_equal(witness.theta, 0.0)
 
 
-def test_rows_without_weight_are_in_no_sample():
+def test_rows_without_weight_are_in_no_sample(monkeypatch):
+    monkeypatch.setattr(sampling, "_FEW_ENTRIES", 0)
     X, y, _ = Case("hinge", n=6000, d=3).data()
     weights = np.where(np.arange(6000) % 2 == 0, 0.0, 1.0)
     state = Newton().start(Problem(X, MeanRisk("hinge", y, weights), 0.1, intercept=True), None)

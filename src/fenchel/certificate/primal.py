@@ -93,11 +93,10 @@ def check_weights(problem: Problem, weights: Array) -> None:
 
 def check_intercept(problem: Problem, intercept: float | Array) -> None:
     """Raise unless the intercept is finite, of the problem's shape, and zero in a problem without one."""
-    if isinstance(intercept, float) and problem.risk.outputs is None and math.isfinite(intercept):
-        shaped = True
-    else:
-        shaped = np.shape(intercept) == problem.theta_shape[1:] and bool(np.all(np.isfinite(intercept)))
-    if not shaped:
+    plain = isinstance(intercept, float) and problem.risk.outputs is None and math.isfinite(intercept)
+    if plain and (problem.intercept or intercept == 0.0):
+        return
+    if np.shape(intercept) != problem.theta_shape[1:] or not np.all(np.isfinite(intercept)):
         raise FenchelError(
             f"the model's intercept must be finite and of shape {problem.theta_shape[1:]}, got {intercept!r}"
         )

@@ -186,7 +186,7 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     summed = gamma(risk.roundings) * abs(primal.risk)
     intercept = np.abs(np.asarray(model.intercept))
     if not fine:
-        largest = float(np.max(design.largest_row_norm * output_norms(model.weights) + intercept))
+        largest = float((design.largest_row_norm * output_norms(model.weights) + intercept).max())
         relative = problem.regularizer.weights_error(model.weights) + (UNIT if problem.intercept else 0.0)
         error = (gamma(float(np.max(design.score_roundings, initial=0.0))) + relative) * largest
         error += gamma(risk.score_roundings) * (largest + risk.largest_label) + _lost(problem)
@@ -195,7 +195,7 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
             return slopes * error + summed + risk.cancellation_error(largest)
     scores = scores_at(problem, primal)
     total = sum(map(tree_sum, risk_error_terms(problem, model, scores)))
-    largest = float(np.max(np.abs(scores)) + np.max(intercept))
+    largest = float(np.abs(scores).max() + intercept.max())
     return total + summed + risk.cancellation_error(largest)
 
 

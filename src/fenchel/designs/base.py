@@ -76,8 +76,8 @@ class Design(abc.ABC):
     shape: tuple[int, int]
 
     def __getstate__(self) -> dict[str, object]:
-        # rows are views or copies of X that are made again, read-only as loops are compiled for them
-        return {name: value for name, value in vars(self).items() if name != "_rows"}
+        # views or copies of X that are made again: rows, read-only as loops are compiled for them, and SciPy's matrix
+        return {name: value for name, value in vars(self).items() if name not in ("_rows", "_whole")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         # arrays that Dask sends beside the pickle begin at any byte: NumPy copies such an X in every product, and loops

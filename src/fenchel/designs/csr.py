@@ -137,8 +137,7 @@ class CSRDesign(Design):
         # entries of the same column may cancel: the 1-norm of the stored ones
         result = np.zeros(self.shape[0])
         for rows, block in self._blocks(BLOCK):
-            block.data = np.abs(block.data)
-            result[rows] = block.sum(axis=1)
+            result[rows] = _csr_block(np.abs(block.data), block.indices, block.indptr, block.shape).sum(axis=1)
         return (1.0 + 1e-6) * result
 
     @cached_property
@@ -157,7 +156,7 @@ class CSRDesign(Design):
     def _repeats(self) -> bool:
         """Whether some column occurs twice in a row."""
         # of a matrix of its own, so that the user's is not marked; unsorted entries are sorted block by block
-        return not self._matrix().has_canonical_format and any(_repeats(block) for _, block in self._blocks(BLOCK))
+        return not self._whole.has_canonical_format and any(_repeats(block) for _, block in self._blocks(BLOCK))
 
     @cached_property
     def column_counts(self) -> Array | None:
@@ -182,9 +181,10 @@ class CSRDesign(Design):
     @cached_property
     def mean_square(self) -> float:
         # entries of the same column are rare, and this needs no accuracy
-        sample = self._data[: self.stored_entries : max(1, self.stored_entries // (SAMPLE * SAMPLE))].astype(np.float64)
+        sample = self._data[: self.stored_entries : max(1, self.stored_entries // (SAMPLE * SAMPLE))]
+        sample = sample.astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
+            return float(sample @ sample) / sample.size * self.stored_entries / self.shape[0] if sample.size else 0.0
 
     def narrowed(self, selected: Array) -> CSRDesign:
         found = self._matrix()[:, selected].astype(np.float64, copy=False)
@@ -193,6 +193,12 @@ class CSRDesign(Design):
 
     def transposed(self) -> CSRDesign:
         return CSRDesign(self._matrix().tocsc().T)
+
+    @cached_property
+    def _whole(self) -> sp.csr_array:
+        """All rows as they are stored; nothing of it is ever set, since making it takes as long as a small product."""
+        entries = self.stored_entries
+        return _csr_block(self._data[:entries], self._indices[:entries], self._indptr, self.shape)
 
     def _matrix(self) -> sp.csr_array:
         return sp.csr_array((self._data, self._indices, self._indptr), shape=self.shape)
@@ -209,8 +215,7 @@ class CSRDesign(Design):
             if self._repeats:
                 block = block.copy()
                 block.sum_duplicates()
-            block.data = block.data**2
-            yield rows, block
+            yield rows, _csr_block(block.data**2, block.indices, block.indptr, block.shape)
 
     def snapshot(self, most: int) -> CSRDesign | None:
         if len(self._data) > most:
@@ -251,6 +256,9 @@ class CSRDesign(Design):
         """Row blocks in float64 of at most BLOCK entries (one row at least); one block if X is float64."""
         for start, stop in self._bounds(entries):
             stop_point()
+            if stop - start == self.shape[0] and self._data.dtype == np.float64:
+                yield slice(start, stop), self._whole
+                continue
             low, high = int(self._indptr[start]), int(self._indptr[stop])
             data = self._data[low:high].astype(np.float64, copy=False)
             indptr = self._indptr[start : stop + 1] - low if low else self._indptr[start : stop + 1]

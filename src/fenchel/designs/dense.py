@@ -104,7 +104,7 @@ class DenseDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):
             if step == 1 and self.shape[0]:
                 # certificates need the norms of all rows too
-                return float(np.mean(self.squared_row_norms))
+                return float(self.squared_row_norms.sum()) / self.shape[0]
             sample = self._values[::step].astype(np.float64)
             return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
 

@@ -112,6 +112,8 @@ class Loss(abc.ABC):
     constraint: ClassVar[Literal["margin", "residual"] | None] = None
     #: whether the infimum of f over the scores is finite
     bounded_below: ClassVar[bool] = True
+    #: whether that infimum is zero for every label, so that f*(0) = 0
+    least_is_zero: ClassVar[bool] = False
     #: whether ``compiled()`` has the method hess_conjugate, which Newton's methods require
     has_hess_conjugate: ClassVar[bool] = False
     #: whether ``derivatives`` is there, by which Newton's method fits tiny data

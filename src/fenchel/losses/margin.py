@@ -43,6 +43,7 @@ class MarginLoss(Loss):
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
     has_second_derivative: ClassVar[bool] = True
+    least_is_zero: ClassVar[bool] = True
     #: 1 - y s has one rounding, which is relative
     score_roundings: ClassVar[float] = 0.0
 

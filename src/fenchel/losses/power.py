@@ -217,6 +217,7 @@ class OfPower(Loss):
     """Base class of losses with a parameter ``power``: delegates to the simplest form."""
 
     has_hess_conjugate: ClassVar[bool] = True
+    least_is_zero: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod

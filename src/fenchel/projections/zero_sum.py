@@ -28,8 +28,8 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
     rounding, at most two entries change, or each by a rounding of the largest if no entry is as fine as the sum.  (The
     nearest such point is a projection, which takes several times as long: benchmarks/README.md, Projections.)
     """
-    up, down = float(np.maximum(theta, 0.0).sum()), -float(np.minimum(theta, 0.0).sum())
-    if abs(up - down) > 4.0 * EPS * max(up, down):
+    if abs(float(theta.sum())) > 2.0 * EPS * float(np.abs(theta).sum()):
+        up, down = float(np.maximum(theta, 0.0).sum()), -float(np.minimum(theta, 0.0).sum())
         heavier = theta > 0.0 if up > down else theta < 0.0
         theta = np.where(heavier, theta * (min(up, down) / max(up, down)), theta)
     # rounded once: zero only if theta sums to zero exactly

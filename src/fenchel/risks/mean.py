@@ -90,12 +90,12 @@ class MeanRisk(Risk):
         """The risk of each of k outputs, whose sum this is; its labels need no checks."""
         zeros, found = np.zeros(self.labels.shape), []
         known = {"value_at_zero": tree_sums(self.value_terms(zeros)).tolist()}
-        if self.loss.bounded_below:
+        if self.loss.bounded_below and not self.loss.least_is_zero:
             known["conjugate_at_zero"] = tree_sums(self.conjugate_terms(zeros)).tolist()
+        shared = self._apart
         for k, labels in enumerate(np.ascontiguousarray(self.labels.T)):
             risk = object.__new__(MeanRisk)
-            vars(risk).update(loss=self.loss, labels=labels, examples=self.examples, outputs=None, smooth=self.smooth)
-            vars(risk).update(_weights=self._weights, shares=self.shares, **{name: at[k] for name, at in known.items()})
+            vars(risk).update(shared, labels=labels, outputs=None, **{name: at[k] for name, at in known.items()})
             found.append(risk)
         return found
 
@@ -113,11 +113,20 @@ class MeanRisk(Risk):
     def _with_outputs(self, labels: Array) -> MeanRisk:
         """This risk with other columns of labels, whose kind is that of its own."""
         risk = object.__new__(MeanRisk)
-        vars(risk).update(loss=self.loss, labels=labels, examples=self.examples, outputs=labels.shape[1])
-        vars(risk).update(smooth=self.smooth, _weights=self._weights, shares=self.shares)
-        # of all labels, some of which these are
-        vars(risk)["_everywhere"] = self._everywhere
+        vars(risk).update(self._apart, labels=labels, outputs=labels.shape[1])
         return risk
+
+    @property
+    def _apart(self) -> dict[str, object]:
+        """What a risk of the same examples with some of these labels, or others of their kind, has in common."""
+        return {
+            "loss": self.loss,
+            "examples": self.examples,
+            "smooth": self.smooth,
+            "_weights": self._weights,
+            "shares": self.shares,
+            "_everywhere": self._everywhere,
+        }
 
     def closed_form(self) -> ClosedForm:
         return self
@@ -188,17 +197,13 @@ class MeanRisk(Risk):
     @cached_property
     def _everywhere(self) -> bool:
         """Whether the conjugate is finite everywhere."""
-        low, high = self.loss.domain(self.labels.ravel()[:1])
-        if np.min(high) < np.inf or np.max(low) > -np.inf:
-            # the first label suffices for most losses
-            return False
-        low, high = self.loss.domain(self.labels)
-        return bool(np.all(np.isneginf(low)) and np.all(np.isposinf(high)))
+        # the first label suffices for most losses
+        return _is_everywhere(*self.loss.domain(self.labels[:1])) and _is_everywhere(*self.loss.domain(self.labels))
 
     @cached_property
     def _largest_subgradient(self) -> float:
         low, high = self.loss.domain(self.labels)
-        return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
+        return max(-float(low.min()), float(low.max()), -float(high.min()), float(high.max()))
 
     def label_sizes(self) -> Floats:
         return self.loss.score_offset(self.labels)
@@ -253,6 +258,8 @@ class MeanRisk(Risk):
     @cached_property
     def conjugate_at_zero(self) -> float:
         """R*(0): minus the infimum of the risk."""
+        if self.loss.least_is_zero:
+            return 0.0
         zeros = np.zeros(self.labels.shape)
         if not self.loss.bounded_below:
             return self.conjugate(zeros)
@@ -355,3 +362,8 @@ class MeanRisk(Risk):
             return theta * float(self.examples)
         shares = np.broadcast_to(self._shares, theta.shape)
         return np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
+
+
+def _is_everywhere(low: Array, high: Array) -> bool:
+    """Whether no end of these intervals is finite."""
+    return float(low.max()) == -math.inf and float(high.min()) == math.inf

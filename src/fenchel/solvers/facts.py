@@ -10,7 +10,6 @@ import numpy as np
 from fenchel.designs.chains import ChainDesign
 from fenchel.problem import Problem
 from fenchel.solvers.newton.direction import MOST_FEATURES
-from fenchel.solvers.newton.tiny_classes import are_tiny
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.sequences import Sequences
@@ -134,6 +133,13 @@ def _share_few_features(design: ChainDesign) -> bool:
     return design.tokens.stored_entries <= features * max(_FEW_TOKENS, _FEW_OF_TOKENS * tokens)
 
 
+def _are_tiny(problem: Problem) -> bool:
+    # here, since its risk takes longer to import than most fits of other ones
+    from fenchel.solvers.newton.tiny_classes import are_tiny
+
+    return are_tiny(problem)
+
+
 def facts_of(problem: Problem, tol: float) -> Facts:
     """Return the properties of a problem; costs less than one data pass."""
     examples, features = problem.design.shape
@@ -165,6 +171,6 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         entries=problem.design.stored_entries,
         outputs=1 if mean is None or mean.labels.ndim == 1 else mean.labels.shape[1],
         ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
-        tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and are_tiny(problem),
+        tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and _are_tiny(problem),
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

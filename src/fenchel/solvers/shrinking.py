@@ -9,6 +9,7 @@ steps, most of all to a rough answer.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -214,4 +215,10 @@ class ActiveSet:
 
 def random_state(seed: int) -> NDArray[np.uint64]:
     """A state for the xorshift generator, never zero."""
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+    return np.array([_first_state(seed)], np.uint64)
+
+
+@lru_cache
+def _first_state(seed: int) -> int:
+    """The number that a seed stands for, whose computation takes as long as an epoch over small data."""
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1

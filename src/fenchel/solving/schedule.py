@@ -20,8 +20,6 @@ _FIRST = 3.0
 _BLIND_GROWTH = 1.5
 #: factor of the due pass while the solver expects a larger gap than the target, and if it computes its gap
 _POSTPONE, _POSTPONE_COMPUTED = 4.0, 16.0
-#: multiple of the target gap above which a certificate is not expected to end the solve
-_FAR = 3.0
 #: entries of X that a solver reads in the half millisecond of a small certificate, and the passes of that time at most
 _CERTIFICATE_ENTRIES, _MOST_WAITING = 1 << 19, 64.0
 #: share of the passes of that time that a step takes at most while a certificate waits
@@ -70,8 +68,7 @@ class Schedule:
         if not self.patient and not math.isinf(expected_gap):
             return passes < self.due
         # on small data many passes take less time than a certificate that proves too little
-        far = math.isfinite(expected_gap) and expected_gap > _FAR * target_gap
-        return passes < self._postponed + (self._waiting if far else 0.0)
+        return passes < self._postponed + (self._waiting if math.isfinite(expected_gap) else 0.0)
 
     @property
     def _postponed(self) -> float:

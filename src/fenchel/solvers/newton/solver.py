@@ -214,7 +214,7 @@ class Newton(SampledNewton):
         rows = problem.design.shape[0]
         if is_tiny(problem, rows):
             return self._solve_tiny(problem, tol, max_iter)
-        if not problem.risk.smooth or not is_small(problem, rows):
+        if not problem.risk.smooth or not is_small(problem, rows) or self.first_rows(problem, rows) < rows:
             return None
         state = self.start(problem, None)
         if not all(state.uses_all_rows(output) and output.sample.small is not None for output in state.outputs):

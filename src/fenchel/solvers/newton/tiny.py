@@ -122,23 +122,22 @@ class TinySteps:
 
     def gaps(self, point: Point) -> list[float]:
         """The duality gap of each output."""
-        ends = zip(point.gradient, point.unknowns.tolist(), strict=True)
-        return [self._gap(gradient, unknowns[-1]) for gradient, unknowns in ends]
-
-    def _gap(self, gradient: Floats, last: float) -> float:
-        weights, unit = gradient[: self.features], self.unit
-        gap = unit * unit * float(weights @ weights) / (2.0 * self.lam)
+        weights, scale = point.gradient[:, : self.features], self.unit * self.unit / (2.0 * self.lam)
+        gaps = [scale * square for square in _dots(weights, weights)]
+        if not self.free:
+            return gaps
         # the last term estimates the dual objective that a correction of theta to sum zero costs
-        return gap + unit * abs(float(gradient[-1])) * (1.0 + abs(last)) if self.free else gap
+        ends = zip(gaps, point.gradient[:, -1].tolist(), point.unknowns[:, -1].tolist(), strict=True)
+        return [gap + self.unit * abs(total) * (1.0 + abs(last)) for gap, total, last in ends]
 
     def objectives(self, point: Point) -> list[float]:
         """The objective of each output."""
         losses = self.loss.value(point.scores, self.labels)
         if self.shares is not None:
             losses = losses * self.shares
-        penalties = [float(weights @ weights) for weights in point.unknowns[:, : self.features]]
-        sums = [self.unit * float(np.add.reduce(row)) for row in losses]
-        return [total + 0.5 * self.lam * penalty for total, penalty in zip(sums, penalties, strict=True)]
+        weights = point.unknowns[:, : self.features]
+        each = zip(np.add.reduce(losses, axis=1).tolist(), _dots(weights, weights), strict=True)
+        return [self.unit * total + 0.5 * self.lam * penalty for total, penalty in each]
 
     def theta(self, point: Point) -> Floats:
         """The dual point of each output."""
@@ -206,7 +205,8 @@ class TinySteps:
 
 def _dots(rows: Floats, others: Floats) -> list[float]:
     """The scalar product of each row with another."""
-    return [float(one @ other) for one, other in zip(rows, others, strict=True)]
+    found: list[float] = np.vecdot(rows, others).tolist()
+    return found
 
 
 def between(first: float, low: tuple[float, float], high: tuple[float, float]) -> float:
