@@ -32,9 +32,11 @@ piecewise quadratic losses pairs of variables are chosen by their gain (``loop_p
 ones follow (``projected_newton``).  ``cached_gram`` computes the rows of a matrix that is too large for memory as steps
 need them.
 
-Free dual variables.  After thirty epochs with a piecewise quadratic loss and ridge, conjugate gradients on all
-variables between their bounds alternate with epochs (``face``): steps of one variable at a time hardly move those of
-near duplicates.
+Near duplicates.  The few examples with the largest violations get more turns (``violators``): steps of one variable at
+a time hardly move those of near duplicates.
+
+Free dual variables.  After a hundred epochs with a piecewise quadratic loss and ridge, conjugate gradients on all
+variables between their bounds alternate with epochs (``face``), for near duplicates that are many.
 
 Shrinking: ``solvers.shrinking``.  A certificate always sees all data, so shrinking cannot hide a violation.
 
@@ -78,6 +80,7 @@ from fenchel.solvers.dual_coordinate.state import (
     in_kernel_form,
     squared_length,
 )
+from fenchel.solvers.dual_coordinate.violators import Violators
 from fenchel.solvers.shrinking import random_state
 from fenchel.solvers.simultaneous import Simultaneous
 from fenchel.solvers.warm_start import first_dual
@@ -251,6 +254,8 @@ class DualCoordinate(Solver):
             intercept = np.array([np.sum(thetas[k]) / problem.lam, offset, centre[k]])
             output = state.new_output(label, thetas[k], v[k], intercept, constant)
             output.simultaneous = self._simultaneous(problem, mirror_map)
+            if self._plain and kernel is None and mirror_map is None and output.simultaneous is None:
+                output.violators = Violators.none(output.active_set.order)
             output.table[:, CURVATURE] = output.table[:, SCALE] * curvatures
             if mirror_map is not None:
                 output.mirror, along_rows = MirrorState.of(problem, self, output.table, output.v)
@@ -308,6 +313,8 @@ class DualCoordinate(Solver):
         if output.simultaneous is not None:
             most = output.simultaneous.turns(entries, len(output.v))
         part = active_set.next_part(most, state.random, self.shrinking, self.shuffle)
+        if output.violators is not None:
+            part = output.violators.listed(part, active_set.size)
         greedy = self._greedy_steps(state, output, part._replace(end=active_set.size), most)
         if greedy:
             part = part._replace(end=active_set.size)
@@ -323,6 +330,8 @@ class DualCoordinate(Solver):
             active_set.record(tally, part.end, state.problem.lam)
         if active_set.position == active_set.size:
             self._end_epoch(state, output)
+            if output.violators is not None:
+                turns += output.violators.settle(state, output, part.end, most)
         if self._takes_faces(state, output):
             turns += face_step(state, output, turns)
         return turns
@@ -332,12 +341,16 @@ class DualCoordinate(Solver):
         plain = self.rule == "auto" and self.stretch == 1.0 and problem.regularizer.kernel() is not None
         return plain and problem.mean_risk.loss.piecewise_quadratic() is not None
 
+    @property
+    def _plain(self) -> bool:
+        """Whether steps that no paper has may follow epochs: with default options, and not for comparison with it."""
+        return self.rule == "auto" and self.stretch == 1.0 and self.shrinking and self.shuffle and self.centres
+
     def _takes_faces(self, state: State, output: OutputState) -> bool:
         """Whether steps on all free variables at once may follow epochs: between them, for rows and ridge."""
-        plain = self.rule == "auto" and self.stretch == 1.0 and self.shrinking and self.shuffle and self.centres
         rows = state.problem.design.kernel() is None and state.problem.regularizer.is_ridge
         between = output.active_set.position == 0 and output.simultaneous is None
-        return plain and rows and between and state.problem.mean_risk.loss.piecewise_quadratic() is not None
+        return self._plain and rows and between and state.problem.mean_risk.loss.piecewise_quadratic() is not None
 
     def _greedy_steps(self, state: State, output: OutputState, part: Part, most: int) -> int:
         """Optimize pairs in the place of an epoch, with a Gram matrix; turns of examples."""
