@@ -85,6 +85,8 @@ class State:
     #: R of a whitened problem: the weights are R times those of ``problem``
     root: Floats | None = None
     turn: int = 0
+    #: the factor of exact steps that curvatures are divided by
+    stretch: float = 1.0
 
     def __post_init__(self) -> None:
         #: makes models that meet the constraints, where the loss is one

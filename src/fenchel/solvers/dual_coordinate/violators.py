@@ -60,7 +60,7 @@ class Violators:
         if not 1 < count < len(self.worst) - 1:
             return 0
         part = Part(self.worst[:count], 0, count, 0, np.inf, worst=np.zeros_like(self.worst[:1]))
-        settling = Settling(min(most, int(_TURNS * size)), _SHARE, _LEFT_OUT, _STRETCH)
+        settling = Settling(min(most, int(_TURNS * size)), _SHARE, _LEFT_OUT, _STRETCH / state.stretch)
         arrays = (output.table, output.v, state.intercept(output), part)
         turns = settle(state.rows, state.loss, state.regularizer, *arrays, settling)
         # running sums have new rounding errors
