@@ -223,6 +223,11 @@ class Solver(abc.ABC):
     #: whether ``expected_gap`` is computed from all examples at the present point: a certificate is hardly smaller
     computes_gap: ClassVar[bool] = False
 
+    def computes_gap_of(self, problem: Problem) -> bool:
+        """Whether expected gaps are about those of certificates: of a smoothed mean they are those for one mu."""
+        smoothed = problem.risk.separable() is not None and not problem.risk.smooth
+        return self.computes_gap and not smoothed
+
     @property
     def needs(self) -> tuple[Need, ...]:
         """Requirements that a problem must meet; each may assume that the previous ones are met."""

@@ -172,7 +172,8 @@ class Run:
 
     def _loop(self, state: Any, limit: float, next_cost: NextCost | None) -> Status | None:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
-        self.schedule.begin(self.passes, after_one=self._wants_first_gap(), computed=self._computes_gap())
+        computed = self.solver.computes_gap_of(self.problem)
+        self.schedule.begin(self.passes, after_one=self._wants_first_gap(), computed=computed)
         begin, pace = self.passes, Pace()
         # the pace is that of the second half of the passes
         self.longest_step = math.inf if next_cost is None else 0.5 * (limit - begin)
@@ -240,11 +241,6 @@ class Run:
     def _predictions_proved(self) -> bool:
         """Whether the rule ``stop_when`` is met."""
         return self.proving is not None and self.best is not None and self.proving.met(self.best)
-
-    def _computes_gap(self) -> bool:
-        """Whether expected gaps are about those of certificates: of a smoothed mean they are those for one mu."""
-        smoothed = self.problem.risk.separable() is not None and not self.problem.risk.smooth
-        return self.solver.computes_gap and not smoothed
 
     def _decayed(self) -> bool:
         """Whether the gap is less than ``decay`` times the one after the first pass."""

@@ -29,6 +29,8 @@ import numpy as np
 from fenchel.compile.loop import helper
 
 _ONE = np.uint64(1)
+#: a list without room, of the kind that the order of fewer than 2^32 examples has
+_NO_LIST = np.zeros(1, dtype=np.uint32)
 
 
 class Part(NamedTuple):
@@ -44,6 +46,10 @@ class Part(NamedTuple):
     threshold: float
     #: factor of the curvatures and of the changes of v, sigma' of ``solvers.simultaneous``; 1 without threads
     sigma: float = 1.0
+    #: ``dual_coordinate`` lists the examples of this epoch that violate their KKT conditions by more than
+    #: ``listed_from`` here, until the list is full; its last entry is their number
+    worst: Any = _NO_LIST
+    listed_from: float = np.inf
 
 
 class Tally(NamedTuple):

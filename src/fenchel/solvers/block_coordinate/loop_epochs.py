@@ -89,7 +89,8 @@ def _epochs(
         full_violation, turns_since_full = next_violation, next_turns
         size, turns, before = following, turns + following, before + 1
         permute(order, size, random)
-        part = Part(order, 0, size, 0, threshold if shrinking else np.inf, part.sigma)
+        limits = (threshold if shrinking else np.inf, part.sigma, part.worst, part.listed_from)
+        part = Part(order, 0, size, 0, *limits)
     return remaining, violation, changes, gap, before, size, turns, full_violation, turns_since_full
 
 

@@ -86,6 +86,7 @@ from fenchel.designs.rows import prefetch
 LABEL, ALPHA, CURVATURE, SCALE = range(4)
 #: S, m.v and s of an intercept
 SUM, OFFSET, CENTRE = range(3)
+_ONE = np.uint64(1)
 #: examples between the prefetch of a row and its use; twice that for the index and the table (measured: numba.md)
 _AHEAD = np.uint64(8)
 
@@ -178,12 +179,17 @@ def _curvature_within(regularizer: Any, rows: Any, i: Any, v: Any, reach: float)
     return total
 
 
-@loop
-def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
+@helper
+def part_of_epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
     """One part of an epoch of Algorithm 1, or of Algorithm 3 with free directions; returns its ``Tally``."""
     order, threshold, stop, sigma = part.order, part.threshold, np.uint64(part.end), part.sigma
     remaining, violation, changes, gap = begin(part)
     state, projection, spread = intercept
+    worst, listed_from = part.worst, part.listed_from
+    room = np.uint64(len(worst) - 1)
+    listed = np.uint64(worst[room])
+    if listed == room:
+        listed_from = np.inf
     centred = len(projection) > 0
     for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
@@ -204,6 +210,12 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
         if margin > 0.0:
             continue
         violation = max(violation, -margin)
+        if -margin > listed_from:
+            worst[listed] = i
+            listed += _ONE
+            if listed == room:
+                # a branch that is never taken again costs nothing
+                listed_from = np.inf
         # (*) minimize (13) exactly, or a quadratic upper bound of it
         curvature = sigma * table[i, CURVATURE]
         if not linear(regularizer):
@@ -218,4 +230,9 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
                 move_intercept(state, projection, i, sigma * scale * (new - old))
             table[i, ALPHA] = new
             changes += 1
+    worst[room] = listed
     return remaining, violation, changes, gap
+
+
+#: the same, called from Python
+epoch = loop(part_of_epoch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from fenchel.solvers.feasibility import Repair
 from fenchel.solvers.shrinking import ActiveSet
 from fenchel.solvers.simultaneous import Simultaneous, Sums, squared_size
 from fenchel.solvers.whitening import in_features
+
+if TYPE_CHECKING:
+    from fenchel.solvers.dual_coordinate.violators import Violators
 
 #: a target of this many rounding floors of a certificate is too near to them
 _FLOORS = 2.0
@@ -51,7 +54,9 @@ class OutputState:
     turns_before_newton: int = 0
     #: data passes of epochs before the next step on the free variables of rows (``face``): more before the first one,
     #: when others than those of the solution are free
-    passes_before_face: float = 30.0
+    passes_before_face: float = 100.0
+    #: of loops over rows: those that violate most
+    violators: Violators | None = None
     #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then
     inner_epochs: int = 0
     last_residual: float = math.inf
@@ -80,6 +85,8 @@ class State:
     #: R of a whitened problem: the weights are R times those of ``problem``
     root: Floats | None = None
     turn: int = 0
+    #: the factor of exact steps that curvatures are divided by
+    stretch: float = 1.0
 
     def __post_init__(self) -> None:
         #: makes models that meet the constraints, where the loss is one
