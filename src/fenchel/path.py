@@ -18,6 +18,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
+from fenchel.arrays import Floats
 from fenchel.certificate import PathCertificate, Verdict, judge_all
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
@@ -47,21 +48,29 @@ def follow(
     solver: str | Solver = "auto",
     *,
     time_limit: float | None = None,
+    coefs: Floats | None = None,
     **options: Any,
 ) -> list[Solution]:
     """Solve a problem for one lam after the other, each from the last.
 
     ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
-    solutions so far are returned; the status of the last one is the reason.
+    solutions so far are returned; the status of the last one is the reason.  With ``coefs``, an array with a row for
+    each lam, the weights of the solutions are its rows.
     """
-    points, found = _Points(problem, solver, time_limit, options), []
+    points, found = _Points(problem, solver, time_limit, options), list[Solution]()
     last: Solution | None = None
     for lam, proposal in zip(lams, points.proposals(lams), strict=False):
         last = points.accepted(proposal) or points.solve(lam, last if proposal is None else Start(*proposal[1:]))
-        found.append(compress(last))
+        found.append(compress(last) if coefs is None else _moved_into(coefs[len(found)], compress(last)))
         if points.ended:
             break
     return found
+
+
+def _moved_into(row: Floats, solution: Solution) -> Solution:
+    """A solution whose weights are this row."""
+    row[...] = solution.model.weights
+    return replace(solution, model=replace(solution.model, weights=row))
 
 
 def cover(
