@@ -27,9 +27,10 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import restored
 from fenchel.certificate.other_lambdas import charge
 from fenchel.certificate.rescaling import best_multiple, largest_multiple
-from fenchel.certificate.rounding import absolute_sums
+from fenchel.certificate.rounding import VERY_FEW_SCORES, absolute_sums
 from fenchel.certificate.stand_in import stand_in_charge, unbounded_below
 from fenchel.errors import FenchelError
+from fenchel.losses.base import never_below
 from fenchel.numerics.rounding import UNIT, tree_sums
 from fenchel.problem import Problem, Witness
 from fenchel.risks import MeanRisk
@@ -66,6 +67,8 @@ class Bound(NamedTuple):
     decomposed: DecomposedForm | None = None
     #: a bound on the 1-norm of the difference between theta and the dual point that v was computed from
     distance: float = 0.0
+    #: the 1-norm of theta where R* is ``MeanRisk.conjugate_along``, whose error the rough bounds include
+    size: float | None = None
 
 
 def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
@@ -145,6 +148,8 @@ class Point(NamedTuple):
     #: X^T theta / lam, up to an error that ``distance`` bounds as in ``Bound``
     v: Floats
     distance: float = 0.0
+    #: as in ``Bound``
+    size: float | None = None
 
 
 def _recomputed(
@@ -194,11 +199,16 @@ def _best_of_all(
     shared: Problem, problems: Sequence[Problem], mean: MeanRisk, theta: Array, unbalanced: Array, v: Array
 ) -> list[Point]:
     """``_best`` of each column of theta, at once where the largest feasible multiple is less than one and the best."""
+    sizes = absolute_sums(theta)
+    scales = np.array(
+        [largest_multiple(one, theta[:, k], v[k], sums=sizes[k : k + 1]) for k, one in enumerate(problems)]
+    )
+    if not np.all(np.isinf(scales)) and not shared.intercept and len(theta) > VERY_FEW_SCORES:
+        along = mean.conjugate_along(theta)
+        if along is not None:
+            return _multiples(problems, theta, v, np.minimum(scales, 1.0), sizes, along)
     conjugates = tree_sums(mean.conjugate_terms(theta))
     columns = [(theta[:, k], unbalanced[k : k + 1], float(conjugates[k]), v[k]) for k in range(len(problems))]
-    scales = np.array(
-        [largest_multiple(problem, each[0], each[3]) for problem, each in zip(problems, columns, strict=True)]
-    )
     if np.all(np.isinf(scales)):
         return [Point(*each) for each in columns]
     scales = np.minimum(scales, 1.0)
@@ -219,10 +229,34 @@ def _best_of_all(
     ]
 
 
+def _multiples(
+    problems: Sequence[Problem],
+    theta: Array,
+    v: Array,
+    scales: Array,
+    sizes: Array,
+    along: tuple[Floats, Floats],
+) -> list[Point]:
+    """``_best_of_all`` without an intercept where ``along`` has R* of all multiples, and no multiple leaves the domain."""
+    linear, quadratic = along
+    conjugates, at_scales = never_below(linear + quadratic), never_below(scales * (linear + scales * quadratic))
+    rising, found = (scales < 1.0) & (conjugates <= at_scales) & np.isfinite(at_scales), []
+    sizes = _UPWARDS * scales * sizes
+    for k, problem in enumerate(problems):
+        if rising[k]:
+            distance = float(_moved_distance(np.zeros(1), sizes[k])[0])
+            parts = (scales[k] * theta[:, k], np.zeros(1), float(at_scales[k]), scales[k] * v[k])
+            found.append(Point(*parts, distance, float(sizes[k])))
+        else:
+            conjugate = problem.mean_risk.conjugate(theta[:, k], feasible=True)
+            found.append(_best(problem, problem.mean_risk, theta[:, k], np.zeros(1), conjugate, v[k], None))
+    return found
+
+
 def of_point(problem: Problem, point: Point, level: float) -> Bound:
     """D of a point; ``level`` is as in ``lower_bound``."""
     found = _assembled(problem, point.theta, point.v, point.conjugate, point.unbalanced, level)
-    return found._replace(distance=point.distance)
+    return found._replace(distance=point.distance, size=point.size)
 
 
 def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:

@@ -22,6 +22,7 @@ from fenchel.certificate.rounding import (
     adjoint_spread,
     errors_of_terms,
     risk_error_terms,
+    rough_errors,
     scores_at,
 )
 from fenchel.numerics.rounding import gamma, tree_sums
@@ -62,13 +63,22 @@ def judge_all(
         shared = first.repeated(len(problems))
         primals, scores = evaluate_all(shared, problems, models)
         if witnesses is None:
-            theta = -shared.risk.subgradient(scores)
+            theta = shared.risk.subgradient(scores)
+            np.negative(theta, out=theta)
         else:
             theta = np.array([np.asarray(witness.theta, dtype=np.float64) for witness in witnesses]).T
         points, bounds = [Witness(column) for column in theta.T], _bounds(shared, problems, primals, theta)
         if bounds is None:
             return [judge(*each) for each in zip(problems, models, points, strict=True)]
-        return [verdict_of(*each) for each in zip(problems, primals, bounds, points, strict=True)]
+        return [_verdict(*each) for each in zip(problems, primals, bounds, points, strict=True)]
+
+
+def _verdict(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> Verdict:
+    """The verdict of the two sides; where they need the finer bounds, R* is computed once more, as these take it."""
+    if bound.size is None:
+        return verdict_of(problem, primal, bound, witness)
+    errors = rough_errors(problem, primal, bound)
+    return judge(problem, primal.model, witness) if errors is None else verdict_of(problem, primal, bound, witness, errors)
 
 
 def _stackable(problem: Problem) -> bool:
