@@ -61,16 +61,10 @@ def follow(
     last: Solution | None = None
     for lam, proposal in zip(lams, points.proposals(lams), strict=False):
         last = points.accepted(proposal) or points.solve(lam, last if proposal is None else Start(*proposal[1:]))
-        found.append(compress(last) if coefs is None else _moved_into(coefs[len(found)], compress(last)))
+        found.append(compress(last, None if coefs is None else coefs[len(found)]))
         if points.ended:
             break
     return found
-
-
-def _moved_into(row: Floats, solution: Solution) -> Solution:
-    """A solution whose weights are this row."""
-    row[...] = solution.model.weights
-    return replace(solution, model=replace(solution.model, weights=row))
 
 
 def cover(
@@ -121,9 +115,13 @@ def solved_lam(solution: Solution) -> float:
     return _path_certificate(solution).problem.lam
 
 
-def compress(solution: Solution) -> Solution:
-    """A solution with a compressed path certificate, which is no warm start for a neighbour."""
-    return replace(solution, path_certificate=_path_certificate(solution).compress())
+def compress(solution: Solution, row: Floats | None = None) -> Solution:
+    """A solution with a compressed path certificate, which is no warm start for a neighbour; its weights in ``row``."""
+    model = solution.model
+    if row is not None:
+        row[...] = model.weights
+        model = Model(row, model.intercept)
+    return replace(solution, model=model, path_certificate=_path_certificate(solution).compress())
 
 
 def _path_certificate(solution: Solution) -> PathCertificate:

@@ -63,8 +63,9 @@ def judge_all(
         shared = first.repeated(len(problems))
         primals, scores = evaluate_all(shared, problems, models)
         if witnesses is None:
-            theta = shared.risk.subgradient(scores)
-            np.negative(theta, out=theta)
+            theta = np.empty_like(scores)
+            for part, mean in shared.mean_risk.blocks_of_outputs():
+                np.negative(mean.subgradient(scores[:, part]), out=theta[:, part])
         else:
             theta = np.array([np.asarray(witness.theta, dtype=np.float64) for witness in witnesses]).T
         points, bounds = [Witness(column) for column in theta.T], _bounds(shared, problems, primals, theta)

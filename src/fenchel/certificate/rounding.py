@@ -89,7 +89,7 @@ class Spread(NamedTuple):
         """The error of v after this number of further roundings of each component."""
         error = _UPWARDS * gamma(roundings)
         with np.errstate(over="ignore"):
-            largest, norm = float(np.max(np.abs(v), initial=0.0)), regularizer.norm_bound(v)
+            largest, norm = float(np.abs(v).max(initial=0.0)), regularizer.norm_bound(v)
         return Spread(self.largest + error * largest, self.norm + error * norm)
 
 
@@ -250,10 +250,9 @@ def adjoint_spread(
     # an entry at a label stands for the sum of the others
     roundings = design.adjoint_roundings + moved + (problem.risk.outputs or 0)
     entry, longest, lengths = _features(design, fine=fine)
-    with np.errstate(over="ignore"):
-        # every product of a component, the quotient by lam, and what moves theta may underflow
-        lost = UNDERFLOW * len(theta) * ((1.0 + entry) / lam + 1.0)
-        least = Spread(lost, lost * (math.sqrt(math.prod(problem.weights_shape)) + longest))
+    # every product of a component, the quotient by lam, and what moves theta may underflow
+    lost = UNDERFLOW * len(theta) * ((1.0 + entry) / lam + 1.0)
+    least = Spread(lost, lost * (math.sqrt(math.prod(problem.weights_shape)) + longest))
     if not roundings and not away and not distance and decomposed is None:
         return least
     rounded = _UPWARDS * gamma(roundings) / lam
@@ -274,7 +273,7 @@ def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | Non
     """The largest entry, the largest norm and, if ``fine``, the norms of the rows of which X^T theta is a sum."""
     kernel = design.kernel()
     if kernel is None:
-        return design.largest_entry, design.largest_row_norm, design.row_magnitudes if fine else None
+        return float(design.largest_entry), float(design.largest_row_norm), design.row_magnitudes if fine else None
     # v is given by its coefficients; its norm is that of the feature space
     lengths = _UPWARDS * np.sqrt(kernel.diagonal)
     return 1.0, float(np.max(lengths)), lengths
