@@ -138,8 +138,8 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
     if not math.isfinite(bound.value):
         return errors_of_terms(problem, primal, bound, risk, Spread(), 0.0)
     known = None if bound.size is None else (np.array([bound.size]), None)
-    about = {"distance": bound.distance, "decomposed": bound.decomposed, "known": known}
-    spread = adjoint_spread(problem, bound.theta, fine=fine, **about)
+    distance, parts = bound.distance, bound.decomposed
+    spread = adjoint_spread(problem, bound.theta, fine=fine, distance=distance, decomposed=parts, known=known)
     form = bound.decomposed or problem.risk.closed_form()
     if bound.size is not None:
         assert not fine

@@ -186,8 +186,7 @@ def _gathered(values: Array, solutions: Sequence[Solution], total: float, **know
         n_iters=np.array([solution.passes for solution in solutions]),
         **known,
         _spans=[
-            replace(path_certificate, problem=path_certificate.problem.at_copy(lengths))
-            for path_certificate in spans
+            replace(path_certificate, problem=path_certificate.problem.at_copy(lengths)) for path_certificate in spans
         ],
         _total=total,
         _training=_training(spans[0].problem, solutions),
