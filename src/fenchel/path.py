@@ -18,6 +18,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
+from fenchel.arrays import Floats
 from fenchel.certificate import PathCertificate, Verdict, judge_all
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
@@ -47,18 +48,20 @@ def follow(
     solver: str | Solver = "auto",
     *,
     time_limit: float | None = None,
+    coefs: Floats | None = None,
     **options: Any,
 ) -> list[Solution]:
     """Solve a problem for one lam after the other, each from the last.
 
     ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
-    solutions so far are returned; the status of the last one is the reason.
+    solutions so far are returned; the status of the last one is the reason.  With ``coefs``, an array with a row for
+    each lam, the weights of the solutions are its rows.
     """
-    points, found = _Points(problem, solver, time_limit, options), []
+    points, found = _Points(problem, solver, time_limit, options), list[Solution]()
     last: Solution | None = None
     for lam, proposal in zip(lams, points.proposals(lams), strict=False):
         last = points.accepted(proposal) or points.solve(lam, last if proposal is None else Start(*proposal[1:]))
-        found.append(compress(last))
+        found.append(compress(last, None if coefs is None else coefs[len(found)]))
         if points.ended:
             break
     return found
@@ -112,9 +115,13 @@ def solved_lam(solution: Solution) -> float:
     return _path_certificate(solution).problem.lam
 
 
-def compress(solution: Solution) -> Solution:
-    """A solution with a compressed path certificate, which is no warm start for a neighbour."""
-    return replace(solution, path_certificate=_path_certificate(solution).compress())
+def compress(solution: Solution, row: Floats | None = None) -> Solution:
+    """A solution with a compressed path certificate, which is no warm start for a neighbour; its weights in ``row``."""
+    model = solution.model
+    if row is not None:
+        row[...] = model.weights
+        model = Model(row, model.intercept)
+    return replace(solution, model=model, path_certificate=_path_certificate(solution).compress())
 
 
 def _path_certificate(solution: Solution) -> PathCertificate:

@@ -18,7 +18,6 @@ case                lower bound
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +25,12 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import restored
 from fenchel.certificate.other_lambdas import charge
-from fenchel.certificate.rescaling import best_multiple, largest_multiple
+from fenchel.certificate.rescaling import best_multiple
 from fenchel.certificate.rounding import absolute_sums
 from fenchel.certificate.stand_in import stand_in_charge, unbounded_below
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import UNIT, tree_sums
+from fenchel.numerics.rounding import UNIT
 from fenchel.problem import Problem, Witness
-from fenchel.risks import MeanRisk
 from fenchel.risks.decomposition import DecomposedForm
 from fenchel.risks.protocols import ClosedForm
 
@@ -40,7 +38,7 @@ from fenchel.risks.protocols import ClosedForm
 _LARGEST_THETA = 1e150
 #: 1-norm by which a multiple of theta may be moved into the domain without another product with X, in units of
 #: u sum |theta|; less than half of what ``best_multiple`` leaves room for
-_MOST_MOVED = 14.0
+MOST_MOVED = 14.0
 #: covers roundings of sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 
@@ -66,6 +64,8 @@ class Bound(NamedTuple):
     decomposed: DecomposedForm | None = None
     #: a bound on the 1-norm of the difference between theta and the dual point that v was computed from
     distance: float = 0.0
+    #: the 1-norm of theta where R* is ``MeanRisk.conjugate_along``, whose error the rough bounds include
+    size: float | None = None
 
 
 def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
@@ -117,25 +117,6 @@ def _nothing(problem: Problem, theta: Array | None, *, trusted: bool = False) ->
     return Bound(-math.inf, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
-def lower_bounds(
-    shared: Problem, problems: Sequence[Problem], theta: Array, levels: Sequence[float]
-) -> list[Bound] | None:
-    """``lower_bound`` of each output of a mean of losses, as in ``primal.evaluate_all``; None if a theta is not usable.
-
-    X^T theta is one product, and sums over the examples are computed for all outputs at once.
-    """
-    theta, unbalanced = feasible(shared, shared.mean_risk, np.asarray(theta), None)
-    if not usable(theta):
-        return None
-    theta, v = np.asfortranarray(theta), shared.design.adjoint(theta)
-    v /= np.array([[problem.lam] for problem in problems])
-    unbalanced, points = np.broadcast_to(unbalanced, len(problems)), []
-    for part, mean in shared.mean_risk.blocks_of_outputs():
-        points += _best_of_all(shared, problems[part], mean, theta[:, part], unbalanced[part], v[part])
-    each = zip(problems, points, levels, strict=True)
-    return [not_below_zero(problem, of_point(problem, point, level)) for problem, point, level in each]
-
-
 class Point(NamedTuple):
     """A multiple of theta in the domain, bounds on the residuals of its equalities, and R*(-theta)."""
 
@@ -145,6 +126,8 @@ class Point(NamedTuple):
     #: X^T theta / lam, up to an error that ``distance`` bounds as in ``Bound``
     v: Floats
     distance: float = 0.0
+    #: as in ``Bound``
+    size: float | None = None
 
 
 def _recomputed(
@@ -155,11 +138,11 @@ def _recomputed(
     if not usable(theta):
         return _nothing(problem, None)
     conjugate = form.conjugate(theta, feasible=True)
-    point = _best(problem, form, theta, unbalanced, conjugate, v_of(problem, theta), decomposed)
+    point = best_point(problem, form, theta, unbalanced, conjugate, v_of(problem, theta), decomposed)
     return of_point(problem, point, level)._replace(decomposed=decomposed)
 
 
-def _best(
+def best_point(
     problem: Problem,
     form: ClosedForm,
     theta: Array,
@@ -179,50 +162,21 @@ def _best(
         # R* of this very theta, which is some roundings from the multiple
         at_scale = form.conjugate(theta, feasible=True)
     simple = decomposed is None and problem.regularizer.free_directions() is None
-    if not simple or np.any(moved > _MOST_MOVED * UNIT * sums):
+    if not simple or np.any(moved > MOST_MOVED * UNIT * sums):
         return Point(theta, unbalanced, at_scale, v_of(problem, theta))
     # no second product with X: the multiple of v is that of the multiple before its roundings
-    return Point(theta, unbalanced, at_scale, scale * v, float(np.sum(_moved_distance(moved, sums))))
+    return Point(theta, unbalanced, at_scale, scale * v, float(np.sum(moved_distance(moved, sums))))
 
 
-def _moved_distance(moved: Array, sums: Array) -> Floats:
+def moved_distance(moved: Array, sums: Array) -> Floats:
     """A bound on the 1-norm by which a multiple of theta, rounded and moved into the domain, differs from itself."""
     return _UPWARDS * (moved + 2.0 * UNIT * sums)
-
-
-def _best_of_all(
-    shared: Problem, problems: Sequence[Problem], mean: MeanRisk, theta: Array, unbalanced: Array, v: Array
-) -> list[Point]:
-    """``_best`` of each column of theta, at once where the largest feasible multiple is less than one and the best."""
-    conjugates = tree_sums(mean.conjugate_terms(theta))
-    columns = [(theta[:, k], unbalanced[k : k + 1], float(conjugates[k]), v[k]) for k in range(len(problems))]
-    scales = np.array(
-        [largest_multiple(problem, each[0], each[3]) for problem, each in zip(problems, columns, strict=True)]
-    )
-    if np.all(np.isinf(scales)):
-        return [Point(*each) for each in columns]
-    scales = np.minimum(scales, 1.0)
-    multiples = scales * theta
-    at_scales = tree_sums(mean.conjugate_terms(multiples))
-    # D is concave: it rises up to the scale if it is not less at 1
-    rising = (scales < 1.0) & (conjugates <= at_scales) & np.isfinite(at_scales)
-    found, left = feasible(shared, mean, multiples, None)
-    sums, moved = absolute_sums(found), absolute_sums(found - multiples)
-    if np.any(moved):
-        at_scales = tree_sums(mean.conjugate_terms(found))
-    distances, left = _moved_distance(moved, sums), np.broadcast_to(left, len(problems))
-    return [
-        Point(found[:, k], left[k : k + 1], float(at_scales[k]), scales[k] * v[k], float(distances[k]))
-        if rising[k] and not moved[k] > _MOST_MOVED * UNIT * sums[k]
-        else _best(problem, problem.mean_risk, *columns[k], None)
-        for k, problem in enumerate(problems)
-    ]
 
 
 def of_point(problem: Problem, point: Point, level: float) -> Bound:
     """D of a point; ``level`` is as in ``lower_bound``."""
     found = _assembled(problem, point.theta, point.v, point.conjugate, point.unbalanced, level)
-    return found._replace(distance=point.distance)
+    return found._replace(distance=point.distance, size=point.size)
 
 
 def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -69,6 +70,10 @@ class PathCertificate:
 
     def compress(self) -> PathCertificate:
         """The same with a compressed v and without scores, which suffices for certificates but not for a warm start."""
+        return self._compressed_form
+
+    @cached_property
+    def _compressed_form(self) -> PathCertificate:
         regularizer = self.problem.regularizer
         v = self.v if self.compressed else regularizer.compress(self.v)
         if v is self.v:

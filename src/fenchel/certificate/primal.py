@@ -47,10 +47,11 @@ def evaluate_all(shared: Problem, problems: Sequence[Problem], models: Sequence[
         check_weights(problem, model.weights)
     weights = np.array([model.weights for model in models], dtype=np.float64)
     # by columns: what broadcasts is then a column too
-    scores = np.asfortranarray(scores_of(shared, weights))
+    scores = scores_of(shared, weights, by_output=True)
     each = zip(problems, models, scores.T, strict=True)
     intercepts = [_checked_intercept(problem, model, column) for problem, model, column in each]
-    scores += np.array(intercepts)
+    if shared.intercept:
+        scores += np.array(intercepts)
     blocks = shared.mean_risk.blocks_of_outputs()
     risks = [risk for part, mean in blocks for risk in tree_sums(mean.value_terms(scores[:, part])).tolist()]
     filled = [Model(row, intercept) for row, intercept in zip(weights, intercepts, strict=True)]
@@ -72,14 +73,17 @@ def _primal(problem: Problem, model: Model, scores: Floats, risk: float) -> Prim
     return Primal(penalty, risk, value, model, scores if scores.size <= MANY_SCORES else None)
 
 
-def scores_of(problem: Problem, weights: Array) -> Floats:
-    """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
+def scores_of(problem: Problem, weights: Array, *, by_output: bool = False) -> Floats:
+    """X w; raise if the weights have another shape than the problem's, or if the product overflows.
+
+    With ``by_output`` the scores of an output are side by side in memory.
+    """
     check_weights(problem, weights)
     if not weights.any():
         # of problems that a limit leaves without a step, many at a time with several classes
-        return np.zeros(problem.theta_shape)
+        return np.zeros(problem.theta_shape, order="F" if by_output else "C")
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = problem.design.scores(weights)
+        scores = problem.design.scores_by_output(weights).T if by_output else problem.design.scores(weights)
     if not np.isfinite(scores).all():
         raise FenchelError("the scores X w overflow or are not finite: check the model's weights and scale X")
     return scores

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.arrays import Array
+from fenchel.arrays import Array, Floats
 from fenchel.certificate.rounding import adjoint_spread
 from fenchel.numerics.rounding import tree_depth
 from fenchel.problem import Problem
@@ -40,15 +40,21 @@ _MOVED = 32.0
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def largest_multiple(problem: Problem, theta: Array, v: Array, decomposed: DecomposedForm | None = None) -> float:
-    """T, whatever the error of v and of a multiple; infinite if every multiple is feasible."""
+def largest_multiple(
+    problem: Problem, theta: Array, v: Array, decomposed: DecomposedForm | None = None, sums: Floats | None = None
+) -> float:
+    """T, whatever the error of v and of a multiple; infinite if every multiple is feasible.
+
+    ``sums`` are the ``absolute_sums`` of theta, where they are known.
+    """
     # by an error of one: v itself may have rounded to zero, of which every multiple is feasible
     most = problem.regularizer.largest_scale(v, 1.0)
     if math.isinf(most):
         return most
     # the multiple is rounded, and mapped into the domain once more
     moved = tree_depth(len(theta)) + _MOVED
-    spread = adjoint_spread(problem, theta, fine=False, moved=moved, decomposed=decomposed)
+    known = None if sums is None else (sums, None)
+    spread = adjoint_spread(problem, theta, fine=False, moved=moved, decomposed=decomposed, known=known)
     return problem.regularizer.largest_scale(v, spread.largest)
 
 

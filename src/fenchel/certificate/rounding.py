@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 MANY_SCORES = 1 << 23
 #: scores up to which the finer bounds take little more time than the rough ones, and up to which they are computed
 #: at once if the gap relative to P is at most the third number, so that they are likely to be needed
-_VERY_FEW_SCORES, _FEW_SCORES, _SMALL_GAP = 1 << 7, 1 << 15, 1e-9
+VERY_FEW_SCORES, _FEW_SCORES, _SMALL_GAP = 1 << 7, 1 << 15, 1e-9
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
@@ -89,7 +89,7 @@ class Spread(NamedTuple):
         """The error of v after this number of further roundings of each component."""
         error = _UPWARDS * gamma(roundings)
         with np.errstate(over="ignore"):
-            largest, norm = float(np.max(np.abs(v), initial=0.0)), regularizer.norm_bound(v)
+            largest, norm = float(np.abs(v).max(initial=0.0)), regularizer.norm_bound(v)
         return Spread(self.largest + error * largest, self.norm + error * norm)
 
 
@@ -120,22 +120,32 @@ def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
         scores = scores_at(problem, primal)
         magnitude = abs(primal.value) + tree_sum(np.abs(bound.theta * scores))
         refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude)
+    rough = rough_errors(problem, primal, bound)
+    return _errors(problem, primal, bound, fine=True) if rough is None else rough
+
+
+def rough_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors | None:
+    """Bounds without those row by row; None where the gap is near them or these take little more time."""
     count, gap = math.prod(problem.theta_shape), primal.value - bound.value
-    if count <= _VERY_FEW_SCORES or (count <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
-        return _errors(problem, primal, bound, fine=True)
+    if count <= VERY_FEW_SCORES or (count <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
+        return None
     errors = _errors(problem, primal, bound, fine=False)
-    if not gap > _NEAR_FLOOR * (errors.primal + errors.dual):
-        errors = _errors(problem, primal, bound, fine=True)
-    return errors
+    return errors if gap > _NEAR_FLOOR * (errors.primal + errors.dual) else None
 
 
 def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Errors:
     risk = risk_error(problem, primal, fine=fine) if math.isfinite(primal.value) else 0.0
     if not math.isfinite(bound.value):
         return errors_of_terms(problem, primal, bound, risk, Spread(), 0.0)
-    spread = adjoint_spread(problem, bound.theta, fine=fine, distance=bound.distance, decomposed=bound.decomposed)
+    known = None if bound.size is None else (np.array([bound.size]), None)
+    distance, parts = bound.distance, bound.decomposed
+    spread = adjoint_spread(problem, bound.theta, fine=fine, distance=distance, decomposed=parts, known=known)
     form = bound.decomposed or problem.risk.closed_form()
-    conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
+    if bound.size is not None:
+        assert not fine
+        conjugate = problem.mean_risk.rough_conjugate_error(bound.size, bound.conjugate)
+    else:
+        conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
     same = fine and not bound.distance and bound.decomposed is None
     return errors_of_terms(problem, primal, bound, risk, spread, conjugate, fine=same)
 
@@ -229,29 +239,26 @@ def adjoint_spread(
     moved: float = 0.0,
     distance: float = 0.0,
     decomposed: DecomposedForm | None = None,
-    known: tuple[Floats, Floats] | None = None,
+    known: tuple[Floats, Floats | None] | None = None,
 ) -> Spread:
     """Bounds on the error of v, apart from relative errors of its components.
 
     ``moved`` are relative errors of each theta_i in units of u; ``distance`` is as in ``Bound``.  ``known`` are the
-    ``absolute_sums`` of theta, and those with the magnitudes of the rows, where they are known and ``fine``.
+    ``absolute_sums`` of theta, and those with the magnitudes of the rows if ``fine``, where they are known.
     """
     design, lam, away = problem.design, problem.lam, problem.risk.dual_roundings
     # an entry at a label stands for the sum of the others
     roundings = design.adjoint_roundings + moved + (problem.risk.outputs or 0)
     entry, longest, lengths = _features(design, fine=fine)
-    with np.errstate(over="ignore"):
-        # every product of a component, the quotient by lam, and what moves theta may underflow
-        lost = UNDERFLOW * len(theta) * ((1.0 + entry) / lam + 1.0)
-        least = Spread(lost, lost * (math.sqrt(math.prod(problem.weights_shape)) + longest))
+    # every product of a component, the quotient by lam, and what moves theta may underflow
+    lost = UNDERFLOW * len(theta) * ((1.0 + entry) / lam + 1.0)
+    least = Spread(lost, lost * (math.sqrt(math.prod(problem.weights_shape)) + longest))
     if not roundings and not away and not distance and decomposed is None:
         return least
     rounded = _UPWARDS * gamma(roundings) / lam
     with np.errstate(over="ignore"):
-        if known is not None:
-            sums, terms = known
-        else:
-            sums = absolute_sums(theta)
+        sums, terms = (absolute_sums(theta), None) if known is None else known
+        if terms is None:
             terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
         spread = Spread(rounded * entry * float(sums.max()), rounded * math.sqrt(float(terms @ terms)))
         # from theta to a point of the domain
@@ -266,7 +273,7 @@ def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | Non
     """The largest entry, the largest norm and, if ``fine``, the norms of the rows of which X^T theta is a sum."""
     kernel = design.kernel()
     if kernel is None:
-        return design.largest_entry, design.largest_row_norm, design.row_magnitudes if fine else None
+        return float(design.largest_entry), float(design.largest_row_norm), design.row_magnitudes if fine else None
     # v is given by its coefficients; its norm is that of the feature space
     lengths = _UPWARDS * np.sqrt(kernel.diagonal)
     return 1.0, float(np.max(lengths)), lengths

@@ -105,6 +105,10 @@ class Design(abc.ABC):
         """Return X W for weights with a row for each feature, (d, k)."""
         return self.scores(weights.T)
 
+    def scores_by_output(self, weights: Array) -> Floats:
+        """Return X w for each row w of the weights (k, d), with a row for each: (k, n)."""
+        return np.ascontiguousarray(self.scores(weights).T)
+
     def adjoint_by_feature(self, theta: Array) -> Floats:
         """Return X^T theta for theta of shape (n, k), with a row for each feature: (d, k)."""
         return self.adjoint(theta).T

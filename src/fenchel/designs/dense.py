@@ -62,6 +62,12 @@ class DenseDesign(Design):
             np.matmul(self._values[block].astype(np.float64), weights.T, out=result[block])
         return result
 
+    def scores_by_output(self, weights: Array) -> Floats:
+        if not self._direct:
+            return super().scores_by_output(weights)
+        stop_point()
+        return weights @ self._values.T
+
     def adjoint(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
         result = np.zeros((*theta.shape[1:], self.shape[1]))

@@ -141,12 +141,16 @@ def regularization_path(
     with interrupts_set(stop):
         if interval is None:
             lams = [lam_of(C, total) for C in values]
-            solutions = follow(problem, lams, solver, tol=tol, stop_requested=stop.is_set, **limits)
+            # where the path is long and X wide, its weights are the most memory that is used
+            coefs = np.empty((len(lams), *problem.weights_shape))
+            solutions = follow(problem, lams, solver, tol=tol, stop_requested=stop.is_set, coefs=coefs, **limits)
+            coefs = coefs[: len(solutions)]
         else:
             checked_positive(accuracy, "accuracy")
             low, high = (lam_of(C, total) for C in interval[::-1])
             solutions = cover(problem, low, high, float(accuracy), solver, stop_requested=stop.is_set, **limits)
             values = np.array([lam_of(solved_lam(solution), total) for solution in solutions])
+            coefs = np.stack([solution.model.weights for solution in solutions])
     end = values[-1] if interval is None else interval[1]
     reached = lam_of(solved_lam(solutions[-1]), total)
     _warn_unless_converged(solutions, values)
@@ -157,7 +161,7 @@ def regularization_path(
         )
     proved = interval is not None and all(solution.converged for solution in solutions)
     known = {"classes": task.classes, "accuracy": float(accuracy) if proved else None, "interrupted": stop.is_set()}
-    return _gathered(values, solutions, total, **known)
+    return _gathered(values, solutions, total, coefs=coefs, **known)
 
 
 def _one(task: Task, problems: Sequence[LazyProblem]) -> Problem:
@@ -177,14 +181,12 @@ def _gathered(values: Array, solutions: Sequence[Solution], total: float, **know
     lengths = row_lengths(spans[0].problem.design)
     return RegularizationPath(
         Cs=np.asarray(values)[: len(solutions)],
-        coefs=np.stack([solution.model.weights for solution in solutions]),
         intercepts=np.array([np.asarray(solution.model.intercept, dtype=np.float64) for solution in solutions]),
         certificates=[solution.certificate for solution in solutions],
         n_iters=np.array([solution.passes for solution in solutions]),
         **known,
         _spans=[
-            replace(path_certificate, problem=replace(path_certificate.problem, design=lengths))
-            for path_certificate in spans
+            replace(path_certificate, problem=path_certificate.problem.at_copy(lengths)) for path_certificate in spans
         ],
         _total=total,
         _training=_training(spans[0].problem, solutions),

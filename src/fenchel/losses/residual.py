@@ -251,6 +251,9 @@ class Squared(ResidualLoss):
         with np.errstate(over="ignore"):
             return residual * (0.5 * residual)
 
+    def derivative(self, score: Floats, label: Floats) -> Floats:
+        return score - label
+
     @cached_property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 1.0, math.inf, math.inf)

@@ -96,7 +96,11 @@ def tree_sums(values: Array) -> Floats:
     """``tree_sum`` of each column of an array of float64, which it overwrites, with the same additions."""
     count = len(values)
     if count >= _MANY_TERMS:
-        return np.array([tree_sum(column) for column in values.T])
+        whole = count // _WIDTH
+        columns = values.T
+        found = np.add.reduce(columns[:, : whole * _WIDTH].reshape(-1, _WIDTH, whole), axis=1)
+        found[:, : count - whole * _WIDTH] += columns[:, whole * _WIDTH :]
+        values, count = found.T, whole
     while count > _FEW_TERMS:
         half = (count + 1) // 2
         np.add(values[: count - half], values[half:count], out=values[: count - half])

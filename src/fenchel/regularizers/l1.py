@@ -94,4 +94,4 @@ class L1(Regularizer):
 
 
 def _largest(v: Array) -> float:
-    return float(np.max(np.abs(v), initial=0.0))
+    return float(np.abs(v).max(initial=0.0))

@@ -160,7 +160,7 @@ class MeanRisk(Risk):
         subgradients = self.loss.derivative(scores, self.labels)
         if self.loss.overflows:
             subgradients = np.where(self._shares > 0, subgradients, 0.0)
-        return self._shares * subgradients
+        return self._times_shares(subgradients)
 
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
@@ -177,6 +177,20 @@ class MeanRisk(Risk):
         if not self._everywhere:
             subgradients = np.clip(subgradients, *self.loss.domain(self.labels))
         return self._shared(self.loss.conjugate(subgradients, self.labels))
+
+    def conjugate_along(self, theta: Array) -> tuple[Floats, Floats] | None:
+        """L and Q of each column of theta, with R*(-t theta) = t L + t^2 Q, if f* is one quadratic; None otherwise.
+
+        Both are sums by ``tree_sum``, so that what they are off by is covered by ``rough_conjugate_error`` of more than
+        ``VERY_FEW_SCORES`` examples, for a t that is rounded and a t theta that is: with depth m of the tree and k of
+        ``share_roundings``, m + 3 roundings of L and m + 6 + 2k of Q, where it has twice and three times m + 1 + k.
+        """
+        form = self.loss.piecewise_quadratic()
+        if form is None or form.epsilon or not self._everywhere:
+            return None
+        squares = self._per_share(theta)
+        squares *= theta
+        return -tree_sums(theta * self.labels), 0.5 * form.kappa * tree_sums(squares)
 
     def subgradient_norm_bound(self) -> float:
         """From the domain of the conjugate, where that is bounded."""
@@ -236,14 +250,19 @@ class MeanRisk(Risk):
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         slope = self.loss.largest_conjugate_slope
         if not fine and (math.isfinite(slope) or self.loss.piecewise_quadratic() is not None):
-            linear = self.largest_label * (float(np.sum(np.abs(theta))) + SMALLEST_SIZE * np.size(theta))
-            if math.isfinite(slope):
-                size = abs(conjugate) + abs(self.conjugate_at_zero) + 2.0 * slope * linear
-            else:
-                # |f*| + |u| slope <= 2 |u| l + 3/2 kappa u^2, and kappa u^2/2 <= f* + |u| l, with l the label's size
-                size = _UPWARDS * (2.0 * linear + 3.0 * max(conjugate + linear, 0.0))
-            return gamma(max(self._conjugate_roundings(self.mean_roundings))) * size
+            return self.rough_conjugate_error(float(np.sum(np.abs(theta))), conjugate)
         return tree_sum(self.conjugate_error_terms(theta, self.mean_roundings))
+
+    def rough_conjugate_error(self, size: float, conjugate: float) -> float:
+        """``conjugate_error`` from the sum of |theta_i|, for a loss whose f* is piecewise quadratic or Lipschitz."""
+        slope = self.loss.largest_conjugate_slope
+        linear = self.largest_label * (size + SMALLEST_SIZE * self.labels.size)
+        if math.isfinite(slope):
+            total = abs(conjugate) + abs(self.conjugate_at_zero) + 2.0 * slope * linear
+        else:
+            # |f*| + |u| slope <= 2 |u| l + 3/2 kappa u^2, and kappa u^2/2 <= f* + |u| l, with l the label's size
+            total = _UPWARDS * (2.0 * linear + 3.0 * max(conjugate + linear, 0.0))
+        return gamma(max(self._conjugate_roundings(self.mean_roundings))) * total
 
     def conjugate_error_terms(self, theta: Array, of_mean: float) -> Floats:
         """Bounds on the errors of the terms of R*(-theta) and of their sum, if that has ``of_mean`` roundings."""
@@ -354,7 +373,11 @@ class MeanRisk(Risk):
         if self.loss.overflows:
             # an infinite loss times a zero weight is zero
             losses = np.where(self._shares > 0, losses, 0.0)
-        return self._shares * losses
+        return self._times_shares(losses)
+
+    def _times_shares(self, values: Array) -> Floats:
+        # one number for all rows takes a quarter of the time of a column of them
+        return values * (float(self.shares[0]) if self._weights is None else self._shares)
 
     def _per_share(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)

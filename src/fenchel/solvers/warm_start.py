@@ -27,23 +27,26 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[Array, Array, Array
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
-    known = warm.path_certificate
+    known, ratio = warm.path_certificate, 1.0
     # a compressed path certificate, such as that of a point of a path, does not store the vector
-    if known is not None and known.fits(problem) and not known.compressed:
-        v = known.v * (known.problem.lam / problem.lam)
+    stored = known is not None and known.fits(problem) and not known.compressed
+    if known is not None and stored:
+        v, ratio, short = known.v, known.problem.lam / problem.lam, known.compress().v
     else:
         theta = problem.closed_form.project(theta)
         v = problem.design.adjoint(theta) / problem.lam
+        short = problem.regularizer.compress(v)
     # the factor t with t v = w if both are parallel
-    squared = float(np.vdot(v, v))
+    squared = ratio * (float(short @ short) if problem.regularizer.is_ridge else float(np.vdot(v, v)))
     same_weights = min(max(float(np.vdot(weights, v)) / squared, 0.0), 1.0) if squared > 0 else 0.0
     scales = dict.fromkeys((1.0, same_weights, 0.0))
-    short = problem.regularizer.compress(v)
-    scale = max(scales, key=lambda scale: _dual_value(problem, theta, short, scale))
-    return (theta, v, centre) if scale == 1.0 else (scale * theta, scale * v, centre)
+    scale = max(scales, key=lambda scale: _dual_value(problem, theta, short, scale, ratio))
+    # the solver changes v
+    v = v if scale == 1.0 and not stored else (scale * ratio) * v
+    return theta if scale == 1.0 else scale * theta, v, centre
 
 
-def _dual_value(problem: Problem, theta: Array, v: Array, scale: float) -> float:
-    """Return D(scale theta), which selects a start: heuristic, not reported."""
+def _dual_value(problem: Problem, theta: Array, v: Array, scale: float, ratio: float) -> float:
+    """Return D(scale theta) with X^T theta / lam = ratio v, which selects a start: heuristic, not reported."""
     conjugate = problem.closed_form.conjugate(scale * theta, feasible=True)
-    return -problem.lam * problem.regularizer.conjugate(v, scale) - conjugate
+    return -problem.lam * problem.regularizer.conjugate(v, scale * ratio) - conjugate
