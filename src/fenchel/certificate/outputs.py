@@ -14,8 +14,8 @@ import numpy as np
 
 from fenchel.arrays import Array
 from fenchel.certificate.dual import Bound, lower_bounds
-from fenchel.certificate.gap import Verdict, judge, level_of, verdict_of
-from fenchel.certificate.primal import Primal, check_weights, evaluate, evaluate_all
+from fenchel.certificate.gap import Verdict, judge, verdict_of
+from fenchel.certificate.primal import Primal, check_weights, evaluate, evaluate_all, level_of
 from fenchel.certificate.rounding import (
     Errors,
     absolute_sums,

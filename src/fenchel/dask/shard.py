@@ -64,6 +64,7 @@ class Facts(NamedTuple):
     stored_entries: int
     largest_row_norm: float
     largest_entry: float
+    score_roundings: float
     #: sum of the squared norms of the rows, estimated
     squares: float
     adjoint_roundings: int
@@ -80,6 +81,7 @@ def facts(shard: Shard) -> Facts:
             design.stored_entries,
             design.largest_row_norm,
             design.largest_entry,
+            design.most_score_roundings,
             design.mean_square * design.shape[0],
             design.adjoint_roundings,
             shard.checksums,
