@@ -131,6 +131,11 @@ class ShardedDesign(Design):
         return float(np.sum([one.squares for one in self.facts])) / self.shape[0]
 
     @property
+    def evenness(self) -> float:
+        """How equal the sizes of the columns are, from 1/d to 1: the mean of the groups."""
+        return float(np.sum([one.rows * one.evenness for one in self.facts])) / self.shape[0]
+
+    @property
     def stored_entries(self) -> int:
         return sum(one.stored_entries for one in self.facts)
 
