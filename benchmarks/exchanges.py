@@ -24,6 +24,7 @@ _ROWS, _FEATURES, _LENGTH = 20_000, 5_000, 40
 _TOL, _MOST_PASSES = 1e-3, 150
 _SOLVERS = {
     "logistic": {
+        "auto": "auto",
         "L-BFGS": LBFGS(),
         "Newton-CG": NewtonCG(),
         "CoCoA+": CoCoA(),

@@ -106,6 +106,20 @@ def test_files_that_are_gone_when_their_workers_die_are_named(client, tmp_path):
         solve(split, LBFGS(), tol=1e-6)
 
 
+@pytest.mark.thorough
+def test_files_that_change_before_they_are_read_again_are_named(client, tmp_path):
+    pattern = files_of(tmp_path)
+
+    def change_and_kill(groups):
+        X, y = data()
+        np.savez(tmp_path / "3.npz", X=X[:75] + 1.0, y=y[:75])
+        kill_all(groups)
+
+    problem, _, _ = disturbed(client, (3,), change_and_kill, pattern)
+    with pytest.raises(FenchelError, match=r"3\.npz.*X has changed since the fit began"):
+        solve(problem, LBFGS(), tol=1e-9)
+
+
 def test_fits_in_threads_give_workers_time_to_start_again_and_restore_the_setting():
     name = "distributed.deploy.lost-worker-timeout"
     for before in ("15s", "1 hour"):

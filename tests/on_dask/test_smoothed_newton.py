@@ -11,7 +11,7 @@ from fenchel.dask import CoCoA, NewtonCG
 from fenchel.dask.choosing import choose_solver
 from fenchel.dask.in_process import in_groups
 from fenchel.losses import EpsilonInsensitive, Quantile
-from fenchel.risks import MeanRisk
+from fenchel.risks import MeanRisk, Multinomial
 from fenchel.solvers import Hint, Start
 from fenchel.solvers.choose import Candidate
 
@@ -119,6 +119,22 @@ def test_losses_with_kinks_are_left_to_newton_cg_unless_groups_are_few_and_rows_
     assert [one.solver.name for one in choose_solver(many, "auto")] == ["newton_cg", "bundle"]
     few = Problem(in_groups(X, [70]), risk_of(name), 2.0)
     assert [one.solver.name for one in choose_solver(few, "auto")] == ["cocoa", "newton_cg", "bundle"]
+
+
+def test_smooth_losses_are_left_to_lbfgs_for_some_passes_where_columns_are_alike_and_else_to_newton_cg():
+    X, _, signal = data()
+    for scale, order in ((1.0, ["lbfgs", "newton_cg"]), (100.0, ["newton_cg", "lbfgs"])):
+        rows = np.hstack([X[:, :1] * scale, X[:, 1:]])
+        for risk in (MeanRisk("logistic", np.sign(signal)), Multinomial((signal > 0.0).astype(int))):
+            chosen = choose_solver(Problem(in_groups(rows, list(range(10, ROWS, 10))), risk, LAM), "auto")
+            assert [one.solver.name for one in chosen[:2]] == order
+            # the multinomial risk is left to the one that begins
+            limited = order[0] == "lbfgs" and risk.separable() is not None
+            assert chosen[0].patience == (20.0 if limited else np.inf)
+    rows = X @ np.random.default_rng(0).standard_normal((FEATURES, 40))
+    many = Problem(in_groups(rows, list(range(10, ROWS, 10))), MeanRisk("squared", signal), 1e-6)
+    found = solve(many, choose_solver(many, "auto"), tol=1e-9)
+    assert found.converged
 
 
 def test_newton_cg_continues_after_some_rounds_of_cocoa():

@@ -1,8 +1,10 @@
 """The one place where a duality gap is computed: from the data, a model and a dual point, in float64."""
 
+from fenchel.certificate.by_groups import rows_in_groups
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.confinement import optimum_ball
-from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
+from fenchel.certificate.gap import Verdict, best_of, gathered, judge, judge_moved
+from fenchel.certificate.held_witness import HeldWitness
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch
@@ -17,6 +19,7 @@ from fenchel.certificate.screening import Screened, screened
 __all__ = [
     "Certificate",
     "CertifiedPredictions",
+    "HeldWitness",
     "OptimumBall",
     "OptimumOfFit",
     "OptimumSketch",
@@ -28,12 +31,14 @@ __all__ = [
     "best_of",
     "certified_predictions",
     "enclosures",
+    "gathered",
     "judge",
     "judge_all",
     "judge_moved",
     "judge_outputs",
     "optimum_ball",
     "rigorous_certificate",
+    "rows_in_groups",
     "scores_of",
     "screened",
 ]

@@ -79,14 +79,14 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
     trusted = closed is None and decomposable is None
     if not trusted and math.isfinite(_at_zero(problem)) and witness.decomposition is None and not theta.any():
-        return _zero(problem)
+        return zero_bound(problem)
     if not usable(theta):
-        bound = _nothing(problem, None, trusted=trusted)
+        bound = nothing(problem, None, trusted=trusted)
     elif closed is not None:
         bound = _recomputed(problem, closed, theta, level)
     elif decomposable is not None:
         form = decomposable.decomposed_form(theta, witness.decomposition, balanced=problem.intercept)
-        bound = _nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
+        bound = nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
     else:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
     return not_below_zero(problem, bound)
@@ -96,7 +96,7 @@ def not_below_zero(problem: Problem, bound: Bound) -> Bound:
     """The better of a bound and D(0)."""
     at_zero = _at_zero(problem)
     better = bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)
-    return bound if better or not math.isfinite(at_zero) else _zero(problem)
+    return bound if better or not math.isfinite(at_zero) else zero_bound(problem)
 
 
 def _at_zero(problem: Problem) -> float:
@@ -104,14 +104,14 @@ def _at_zero(problem: Problem) -> float:
     return problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
 
 
-def _zero(problem: Problem) -> Bound:
+def zero_bound(problem: Problem) -> Bound:
     """D(0) = -R*(0), which even risks without a closed form may know."""
     conjugate = problem.risk.conjugate_at_zero
     theta, v = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
     return Bound(-conjugate, theta, v, conjugate, np.zeros(1))
 
 
-def _nothing(problem: Problem, theta: Array | None, *, trusted: bool = False) -> Bound:
+def nothing(problem: Problem, theta: Array | None, *, trusted: bool = False) -> Bound:
     """The bound minus infinity, for a theta that can't be used."""
     theta = np.zeros(problem.theta_shape) if theta is None else theta
     return Bound(-math.inf, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
@@ -136,7 +136,7 @@ def _recomputed(
     """D of the point near theta in the domain of a form, or of its best multiple."""
     theta, unbalanced = feasible(problem, form, theta, decomposed)
     if not usable(theta):
-        return _nothing(problem, None)
+        return nothing(problem, None)
     conjugate = form.conjugate(theta, feasible=True)
     point = best_point(problem, form, theta, unbalanced, conjugate, v_of(problem, theta), decomposed)
     return of_point(problem, point, level)._replace(decomposed=decomposed)
@@ -173,9 +173,9 @@ def moved_distance(moved: Array, sums: Array) -> Floats:
     return _UPWARDS * (moved + 2.0 * UNIT * sums)
 
 
-def of_point(problem: Problem, point: Point, level: float) -> Bound:
-    """D of a point; ``level`` is as in ``lower_bound``."""
-    found = _assembled(problem, point.theta, point.v, point.conjugate, point.unbalanced, level)
+def of_point(problem: Problem, point: Point, level: float, limits: Array | None = None) -> Bound:
+    """D of a point; ``level`` is as in ``lower_bound``, and ``limits`` as in ``charge``."""
+    found = _assembled(problem, point.theta, point.v, point.conjugate, point.unbalanced, level, limits=limits)
     return found._replace(distance=point.distance, size=point.size)
 
 
@@ -202,6 +202,7 @@ def _assembled(
     level: float,
     *,
     trusted: bool = False,
+    limits: Array | None = None,
 ) -> Bound:
     """-lam Omega*(v) - R*(-theta) less the charge for ``unbalanced``."""
     own = problem.regularizer.relaxed_conjugate(v)
@@ -210,10 +211,10 @@ def _assembled(
     if mean is not None and unbalanced.any() and problem.regularizer.free_directions() is None:
         charged = stand_in_charge(problem, mean, theta, v, own, unbalanced)
     else:
-        charged = charge(problem, unbalanced, level, -penalty - conjugate)
+        charged = charge(problem, unbalanced, level, -penalty - conjugate, limits)
     value = -penalty - conjugate - charged
     if not math.isfinite(value):
-        return _nothing(problem, theta, trusted=trusted)
+        return nothing(problem, theta, trusted=trusted)
     return Bound(value, theta, v, conjugate, unbalanced, trusted, charged, own)
 
 

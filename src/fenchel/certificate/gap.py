@@ -13,6 +13,7 @@ P is infinite            ``_bound_alone``: a constraint is violated; the lower b
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
 many :math:`\lambda`     ``outputs.judge_all``: products and sums over examples are computed for all of them at once
 several outputs          ``outputs.judge_outputs``: the same for problems that differ in their labels
+rows elsewhere           ``by_groups.judged_by_groups``: sums over the examples are computed beside their rows
 two verdicts             ``best_of``: the better model with the better witness
 =======================  ==================================================================
 """
@@ -25,10 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel.certificate.by_groups import judged_by_groups
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound
+from fenchel.certificate.held_witness import HeldWitness
 from fenchel.certificate.other_lambdas import PathCertificate, charge
-from fenchel.certificate.primal import Primal, evaluate
+from fenchel.certificate.primal import Primal, evaluate, level_of
 from fenchel.certificate.rounding import Errors, rounding_errors
 from fenchel.certificate.stand_in import unbounded_below
 from fenchel.certificate.trivial import is_trivial, may_be_trivial, zero_objective
@@ -53,6 +56,10 @@ class Verdict(NamedTuple):
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
     with np.errstate(over="ignore", invalid="ignore"):
+        by_groups = judged_by_groups(problem, model, witness)
+        if by_groups is not None:
+            found = verdict_of(problem, by_groups.primal, by_groups.bound, witness, by_groups.errors)
+            return found if by_groups.witness is None else found._replace(witness=by_groups.witness)
         primal = evaluate(problem, model)
         bound = lower_bound(problem, witness, level_of(problem, primal.value))
         return verdict_of(problem, primal, bound, witness)
@@ -101,14 +108,6 @@ def _recharged(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -
     return bound._replace(value=value - charged, charge=charged)
 
 
-def level_of(problem: Problem, primal: float) -> float:
-    """An upper bound on the optimum, or ``level_bound`` if no finite objective is known."""
-    for known in (primal, problem.risk.value_at_zero):
-        if math.isfinite(known):
-            return known
-    return problem.level_bound
-
-
 def _path_certificate(problem: Problem, primal: Primal, bound: Bound, errors: Errors, zero: float) -> PathCertificate:
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     return PathCertificate(
@@ -147,6 +146,17 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, known: PathCer
     )
     bound = witness.conjugate_bound if known.conjugate_at_zero is not None else conjugate
     return Verdict(certificate, model, Witness(scale * witness.theta, bound, witness.decomposition), moved)
+
+
+def gathered(verdict: Verdict) -> Verdict:
+    """A verdict with its dual variables in memory; judged again with others if some of its own were lost."""
+    held = verdict.witness
+    if not isinstance(held, HeldWitness):
+        return verdict
+    witness = Witness(held.theta)
+    if held.lost:
+        return judge(verdict.path_certificate.problem, verdict.model, witness)
+    return verdict._replace(witness=witness)
 
 
 def best_of(known: Verdict | None, found: Verdict) -> Verdict:

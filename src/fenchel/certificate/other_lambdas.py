@@ -184,21 +184,33 @@ class PathCertificate:
         return inside
 
 
-def charge(problem: Problem, unbalanced: Array, primal: float, value: float) -> float:
-    """The charge for an unbalanced theta of this dual value: |sum theta| times a bound on the optimal intercept."""
+def charge(problem: Problem, unbalanced: Array, primal: float, value: float, limits: Array | None = None) -> float:
+    """The charge for an unbalanced theta of this dual value: |sum theta| times a bound on the optimal intercept.
+
+    ``limits`` are these bounds, where they are known.
+    """
     if not unbalanced.any() or not math.isfinite(value):
         return 0.0
     if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)
     if unbounded_below(problem) is not None:
         return math.inf
-    level = _UPWARDS * primal / problem.lam
-    if not math.isfinite(level):
+    if not math.isfinite(_level(problem, primal)):
         return math.inf
-    # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    bounds = _UPWARDS * problem.regularizer.score_bounds(level, problem.design)
     # an output with sum theta = 0 is not charged, even if its intercept is unbounded
     counted = unbalanced > 0.0
     intercepts = problem.risk.intercepts()
     assert intercepts is not None
-    return _UPWARDS * float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, bounds)[counted]))
+    if limits is None:
+        limits = intercepts.intercept_bound(primal, score_limits(problem, primal))
+    return _UPWARDS * float(np.sum(unbalanced[counted] * limits[counted]))
+
+
+def score_limits(problem: Problem, primal: float) -> Floats:
+    """Bounds on every |x_i . w*|, from lam Omega(w*) <= P* <= P."""
+    return _UPWARDS * problem.regularizer.score_bounds(_level(problem, primal), problem.design)
+
+
+def _level(problem: Problem, primal: float) -> float:
+    """A bound on Omega(w*)."""
+    return _UPWARDS * primal / problem.lam

@@ -24,8 +24,8 @@ from fenchel.certificate.dual import (
     of_point,
     usable,
 )
-from fenchel.certificate.gap import Verdict, judge, level_of, verdict_of
-from fenchel.certificate.primal import Primal, check_weights, evaluate, evaluate_all
+from fenchel.certificate.gap import Verdict, judge, verdict_of
+from fenchel.certificate.primal import Primal, check_weights, evaluate, evaluate_all, level_of
 from fenchel.certificate.rescaling import largest_multiple
 from fenchel.certificate.rounding import (
     VERY_FEW_SCORES,

@@ -35,7 +35,7 @@ def evaluate(problem: Problem, model: Model) -> Primal:
     scores = scores_of(problem, weights)
     intercept = _checked_intercept(problem, model, scores)
     scores += intercept
-    return _primal(problem, Model(weights, intercept), scores, problem.risk.value(scores))
+    return primal_of(problem, Model(weights, intercept), scores, problem.risk.value(scores))
 
 
 def evaluate_all(shared: Problem, problems: Sequence[Problem], models: Sequence[Model]) -> tuple[list[Primal], Floats]:
@@ -55,7 +55,7 @@ def evaluate_all(shared: Problem, problems: Sequence[Problem], models: Sequence[
     blocks = shared.mean_risk.blocks_of_outputs()
     risks = [risk for part, mean in blocks for risk in tree_sums(mean.value_terms(scores[:, part])).tolist()]
     filled = [Model(row, intercept) for row, intercept in zip(weights, intercepts, strict=True)]
-    return [_primal(*each) for each in zip(problems, filled, scores.T, risks, strict=True)], scores
+    return [primal_of(*each) for each in zip(problems, filled, scores.T, risks, strict=True)], scores
 
 
 def _checked_intercept(problem: Problem, model: Model, scores: Array) -> Any:
@@ -65,12 +65,21 @@ def _checked_intercept(problem: Problem, model: Model, scores: Array) -> Any:
     return intercept
 
 
-def _primal(problem: Problem, model: Model, scores: Floats, risk: float) -> Primal:
-    """P of a model with its intercept, whose risk is known."""
+def primal_of(problem: Problem, model: Model, scores: Floats | None, risk: float) -> Primal:
+    """P of a model with its intercept, whose risk is known; the scores are kept unless they are many."""
     penalty = problem.regularizer.value(model.weights)
     value = problem.lam * penalty + risk
     _check_finite(problem, penalty, risk, value)
-    return Primal(penalty, risk, value, model, scores if scores.size <= MANY_SCORES else None)
+    kept = scores if scores is not None and scores.size <= MANY_SCORES else None
+    return Primal(penalty, risk, value, model, kept)
+
+
+def level_of(problem: Problem, primal: float) -> float:
+    """An upper bound on the optimum, or ``level_bound`` if no finite objective is known."""
+    for known in (primal, problem.risk.value_at_zero):
+        if math.isfinite(known):
+            return known
+    return problem.level_bound
 
 
 def scores_of(problem: Problem, weights: Array, *, by_output: bool = False) -> Floats:

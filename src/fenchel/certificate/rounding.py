@@ -72,7 +72,7 @@ _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
 _FACTORS = 4.0
 #: gap, in units of the rough bounds, above which the finer ones are not computed
-_NEAR_FLOOR = 1e2
+NEAR_FLOOR = 1e2
 
 
 class Spread(NamedTuple):
@@ -130,7 +130,7 @@ def rough_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors | Non
     if count <= VERY_FEW_SCORES or (count <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
         return None
     errors = _errors(problem, primal, bound, fine=False)
-    return errors if gap > _NEAR_FLOOR * (errors.primal + errors.dual) else None
+    return errors if gap > NEAR_FLOOR * (errors.primal + errors.dual) else None
 
 
 def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Errors:
@@ -192,21 +192,27 @@ def _upwards(bound: float) -> float:
 
 def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     """A bound on the error of R(s): that of the scores times the subgradients, and that of the evaluation."""
-    risk, design, model = problem.risk, problem.design, primal.model
-    summed = gamma(risk.roundings) * abs(primal.risk)
-    intercept = np.abs(np.asarray(model.intercept))
-    if not fine:
-        largest = float((design.largest_row_norm * output_norms(model.weights) + intercept).max())
-        relative = problem.regularizer.weights_error(model.weights) + (UNIT if problem.intercept else 0.0)
-        error = (gamma(float(np.max(design.score_roundings, initial=0.0))) + relative) * largest
-        error += gamma(risk.score_roundings) * (largest + risk.largest_label) + _lost(problem)
-        slopes = risk.subgradient_norm_bound_near(primal.risk, error)
-        if math.isfinite(slopes):
-            return slopes * error + summed + risk.cancellation_error(largest)
-    scores = scores_at(problem, primal)
+    rough = math.inf if fine else rough_risk_error(problem, primal)
+    if math.isfinite(rough):
+        return rough
+    risk, model, scores = problem.risk, primal.model, scores_at(problem, primal)
     total = sum(map(tree_sum, risk_error_terms(problem, model, scores)))
-    largest = float(np.abs(scores).max() + intercept.max())
-    return total + summed + risk.cancellation_error(largest)
+    largest = float(np.abs(scores).max() + np.abs(np.asarray(model.intercept)).max())
+    return total + gamma(risk.roundings) * abs(primal.risk) + risk.cancellation_error(largest)
+
+
+def rough_risk_error(problem: Problem, primal: Primal) -> float:
+    """``risk_error`` without the scores, from the largest row; infinite if subgradients have no bound."""
+    risk, design, model = problem.risk, problem.design, primal.model
+    intercept = np.abs(np.asarray(model.intercept))
+    largest = float((design.largest_row_norm * output_norms(model.weights) + intercept).max())
+    relative = problem.regularizer.weights_error(model.weights) + (UNIT if problem.intercept else 0.0)
+    error = (gamma(design.most_score_roundings) + relative) * largest
+    error += gamma(risk.score_roundings) * (largest + risk.largest_label) + _lost(problem)
+    slopes = risk.subgradient_norm_bound_near(primal.risk, error)
+    if not math.isfinite(slopes):
+        return math.inf
+    return slopes * error + gamma(risk.roundings) * abs(primal.risk) + risk.cancellation_error(largest)
 
 
 def _lost(problem: Problem) -> float:

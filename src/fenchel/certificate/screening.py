@@ -206,7 +206,7 @@ def zero_weights(
     # sums of non-negative terms in any order
     relative = gamma(2.0 * design.shape[0] + 64.0)
     # repeated entries of a sparse row are added first
-    entry_error = gamma(float(np.max(design.score_roundings, initial=0.0))) * design.largest_row_norm
+    entry_error = gamma(design.most_score_roundings) * design.largest_row_norm
     unbalanced: Array | float = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         if means is not None:

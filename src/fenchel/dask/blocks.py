@@ -57,7 +57,11 @@ def file_block(path: str, columns: Columns, zero_based: bool | None) -> Block:
     # imported here: it loads the compiler
     from fenchel.io.readers import Layout, read
 
-    table = read(Path(path), Layout(label=columns.label, zero_based=zero_based))
+    try:
+        table = read(Path(path), Layout(label=columns.label, zero_based=zero_based))
+    except FenchelError as error:
+        # the option of the command line is this argument here
+        raise FenchelError(str(error).replace("--label:", "y:", 1)) from error
     names = None if table.names is None else tuple(table.names)
     found = Block(table.X, table.y, table.sample_weight, None if suffix in CSV else table.zero_based, names)
     return found if columns.weight is None else _with_weights(found, columns.weight, path)
@@ -132,6 +136,13 @@ def widened(shard: Shard, features: int) -> Shard:
     """Return a group with more features, which none of its rows has."""
     X = _wider(shard.design.sparse(), features)
     return Shard(as_design(X), shard.labels, shard.weights, shard.numbering, shard.names, shard.checksums)
+
+
+def unchanged(shard: Shard, checksums: tuple[int, ...]) -> Shard:
+    """Return a group whose rows are those of the first time that it was read; raise if they are others."""
+    if shard.checksums != checksums:
+        raise FenchelError("X has changed since the fit began, and a worker that held it died: fit again")
+    return shard
 
 
 def _check(one: Block, name: str) -> None:

@@ -18,6 +18,7 @@ fenchel.groups      None           groups of partitions; None is one for each th
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ import numpy as np
 from fenchel.dask.shard import Shard
 from fenchel.errors import FenchelError
 from fenchel.stopping import stop_point
+from fenchel.validation import is_integer
 
 try:
     import dask
@@ -117,14 +119,27 @@ def connected(workers: int | None) -> Iterator[Client]:
 
 def timeout() -> float:
     """The seconds without a finished task after which a fit is given up."""
-    return float(parse_timedelta(dask.config.get("fenchel.timeout", "10 minutes")))
+    given = dask.config.get("fenchel.timeout", "10 minutes")
+    try:
+        seconds = float(parse_timedelta(given))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        seconds = math.nan
+    if not 0.0 < seconds < math.inf:
+        raise FenchelError(
+            f"the setting fenchel.timeout of dask.config must be a positive time such as '10 minutes', got {given!r}"
+        )
+    return seconds
 
 
 def group_count(client: Client) -> int:
     """The number of groups: a setting, or the threads of the cluster."""
     set_by_user = dask.config.get("fenchel.groups", None)
     if set_by_user is not None:
-        return max(1, int(set_by_user))
+        if not is_integer(set_by_user, least=1):
+            raise FenchelError(
+                f"the setting fenchel.groups of dask.config must be a positive integer or None, got {set_by_user!r}"
+            )
+        return int(set_by_user)
     client.wait_for_workers(1, timeout=timeout())
     return max(1, sum(client.nthreads().values()))
 
@@ -286,7 +301,9 @@ class DaskGroups:
                 "partitions"
             ) from error
         if isinstance(error, FenchelError):
-            raise FenchelError(f"{self.names[k]}: {error}") from error
+            # some errors name the partition or file themselves
+            named = any(str(error).startswith(f"{name}:") for name in self.names[k].split(" to "))
+            raise FenchelError(str(error) if named else f"{self.names[k]}: {error}") from error
         raise FenchelError(f"{self.names[k]} can't be loaded or used: {type(error).__name__}: {error}") from error
 
     def _named(self, groups: Sequence[int]) -> str:

@@ -14,7 +14,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,26 +24,11 @@ from fenchel.arrays import Array, Floats
 from fenchel.dask import shard as on_shard
 from fenchel.dask.shard import Facts
 from fenchel.designs import Design, as_design
+from fenchel.designs.row_groups import Groups
 from fenchel.designs.rows import Rows
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-
-T = TypeVar("T")
-
-
-class Groups(Protocol):
-    """Groups of rows, and whatever runs functions on them."""
-
-    def map(self, function: Callable[..., T], *each: Sequence[Any], **common: Any) -> list[T]:
-        """Return ``function(shard, *arguments, **common)`` of every group, in their order.
-
-        ``each`` are sequences with an entry for each group, or what ``place`` returned.
-        """
-        ...
-
-    def place(self, function: Callable[..., Any], *each: Sequence[Any], **common: Any) -> Sequence[Any]:
-        """Like ``map``, with the results kept beside their groups, for ``each`` of several calls of ``map``."""
-        ...
+from fenchel.risks import Risk
 
 
 class ShardedDesign(Design):
@@ -71,6 +57,18 @@ class ShardedDesign(Design):
         self.shape = ends[-1], facts[0].features
         #: the last product X w: a proposal and its certificate need the same one
         self._last: tuple[Floats, Floats] | None = None
+        #: by risk, its terms beside the groups
+        self._parts: WeakKeyDictionary[Risk, Sequence[Any]] = WeakKeyDictionary()
+
+    def in_groups(self) -> ShardedDesign:
+        return self
+
+    def parts(self, risk: Risk) -> Sequence[Any]:
+        """The term of a risk of each group, kept beside it."""
+        found = self._parts.get(risk)
+        if found is None:
+            found = self._parts[risk] = self.groups.place(on_shard.beside, [risk.part(span) for span in self.spans])
+        return found
 
     def scores(self, weights: Array) -> Floats:
         # threads solve several problems: another one may replace it
@@ -112,6 +110,10 @@ class ShardedDesign(Design):
         return self._gathered(on_shard.score_roundings)
 
     @property
+    def most_score_roundings(self) -> float:
+        return max(one.score_roundings for one in self.facts)
+
+    @property
     def adjoint_roundings(self) -> int:
         return max(one.adjoint_roundings for one in self.facts) + len(self.facts)
 
@@ -127,6 +129,11 @@ class ShardedDesign(Design):
     @property
     def mean_square(self) -> float:
         return float(np.sum([one.squares for one in self.facts])) / self.shape[0]
+
+    @property
+    def evenness(self) -> float:
+        """How equal the sizes of the columns are, from 1/d to 1: the mean of the groups."""
+        return float(np.sum([one.rows * one.evenness for one in self.facts])) / self.shape[0]
 
     @property
     def stored_entries(self) -> int:

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
+from fenchel.certificate import HeldWitness, rows_in_groups
 from fenchel.dask.objective import Objective, Point
 from fenchel.dask.requirements import SHARDED
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
@@ -131,11 +132,13 @@ class LBFGS(Solver):
         return state.objective.value(state.point)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        """Return copies of the weights and of theta, the only n numbers that leave the workers."""
+        """Return a copy of the weights; theta is computed beside the rows where certificates are."""
         problem, point = state.objective.problem, state.point
-        scores = problem.design.scores(point.weights) + point.intercept
         model = with_present_intercept(problem, Model(point.weights.copy(), problem.no_intercept()), point.intercept)
-        return model, Witness(-problem.risk.subgradient(scores))
+        rows = rows_in_groups(problem)
+        if rows is not None:
+            return model, HeldWitness(rows, None)
+        return model, Witness(-problem.risk.subgradient(problem.design.scores(point.weights) + point.intercept))
 
 
 def dot(first: Array, second: Array) -> float:

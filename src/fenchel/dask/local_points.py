@@ -163,6 +163,11 @@ def alpha(shard: Shard, part: Risk, point: LocalPoint) -> Floats:
     return per_share(part, point.theta)
 
 
+def centre(shard: Shard, part: Risk, theta: Floats | None) -> Floats | None:
+    """Return theta_i / c_i of a dual point beside the group; None if that was lost."""
+    return None if theta is None else per_share(part, theta)
+
+
 def per_share(risk: Risk, theta: Array) -> Floats:
     """Return theta_i / c_i; zero for examples without weight."""
     shares = risk.shares.reshape(-1, *(1,) * (theta.ndim - 1))
@@ -223,6 +228,11 @@ def score_change(shard: Shard, *, weights: Array, intercept: Array) -> Floats:
     found = shard.design.scores(weights)
     found += intercept
     return found
+
+
+def slopes_at(shard: Shard, part: Risk, scores: Floats, *, intercepts: Array) -> Floats:
+    """Return the derivatives of the group's term of R in an intercept, at several of them."""
+    return np.array([float(np.sum(part.subgradient(scores + b))) for b in intercepts.tolist()])
 
 
 def slopes(

@@ -25,11 +25,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate import HeldWitness, rows_in_groups
 from fenchel.dask import local_points as local
 from fenchel.dask import shard as on_shard
 from fenchel.dask.design import ShardedDesign, sharded
@@ -56,16 +57,15 @@ _FIRST_MU = 2.0
 _MAX_STEPS_WITHOUT_PROGRESS, _PROGRESS = 100, 0.99
 
 
-def _no_centres(design: ShardedDesign) -> Sequence[Floats | None]:
-    return [None] * len(design.spans)
-
-
-def _warm_centres(problem: Problem, design: ShardedDesign, warm: Warm | None) -> Sequence[Floats | None]:
-    """The dual point of a warm start over the c_i, for each group, if it has the right shape."""
-    theta = None if warm is None else np.asarray(warm.witness.theta, dtype=np.float64)
+def _centres(problem: Problem, design: ShardedDesign, warm: Warm | None) -> Sequence[Any]:
+    """The dual point of a warm start over the c_i, beside each group, if it has the right shape; else None."""
+    place, witness = design.groups.place, None if warm is None else warm.witness
+    if isinstance(witness, HeldWitness) and witness.parts is not None:
+        return place(local.centre, design.parts(problem.risk), witness.parts)
+    theta = None if witness is None else np.asarray(witness.theta, dtype=np.float64)
     if theta is None or theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
-        return _no_centres(design)
-    return design.split(local.per_share(problem.risk, problem.closed_form.project(theta)))
+        return place(on_shard.beside, [None] * len(design.spans))
+    return place(on_shard.beside, design.split(local.per_share(problem.risk, problem.closed_form.project(theta))))
 
 
 def _has_second_derivatives(problem: Problem) -> bool:
@@ -117,7 +117,6 @@ class NewtonCG(Solver):
         needs.check_scale(problem)
         design = sharded(problem)
         assert design is not None
-        place = design.groups.place
         weights, intercept = np.zeros(problem.weights_shape), np.zeros(problem.theta_shape[1:])
         usable = warm if warm is not None and problem.fits(warm.model) else None
         if usable is not None:
@@ -126,12 +125,10 @@ class NewtonCG(Solver):
             known = usable.model.intercept if usable is not None else problem.risk.constant_intercept
             known = problem.best_intercept(problem.design.scores(weights)) if known is None else known
             intercept = np.array(known, dtype=np.float64)
-        mu, centres = 0.0, _no_centres(design)
-        if not problem.risk.smooth:
-            mu = (problem.risk.value_at_zero or 1.0) * (_FIRST_MU if usable is None else 1.0)
-            centres = _warm_centres(problem, design, usable)
-        parts = place(on_shard.beside, [problem.risk.part(span) for span in design.spans])
-        state = State(problem, design, parts, place(on_shard.beside, centres), weights, intercept, mu)
+        kinks = not problem.risk.smooth
+        mu = (problem.risk.value_at_zero or 1.0) * (_FIRST_MU if usable is None else 1.0) if kinks else 0.0
+        centres = _centres(problem, design, usable if kinks else None)
+        state = State(problem, design, design.parts(problem.risk), centres, weights, intercept, mu)
         with np.errstate(over="ignore", invalid="ignore"):
             state.update()
         return state
@@ -220,14 +217,11 @@ class NewtonCG(Solver):
         return state.objective
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        """Return copies of the weights and of theta, the only n numbers that leave the workers."""
-        problem = state.problem
-        model = Model(state.weights.copy(), None if problem.intercept else problem.no_intercept())
-        if problem.risk.smooth:
-            # w and b of a smooth loss converge together
-            model = with_present_intercept(problem, model, state.intercept)
-        return model, Witness(np.concatenate(state.design.groups.map(local.theta_of, state.points)))
-
-    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
-        model, witness = self.propose(state)
-        return with_present_intercept(state.problem, model, state.intercept), witness
+        """Return a copy of the weights; theta stays beside the rows where certificates are computed there."""
+        problem, groups = state.problem, state.design.groups
+        # w and b converge together, also those of losses with kinks
+        model = with_present_intercept(problem, Model(state.weights.copy(), problem.no_intercept()), state.intercept)
+        rows = rows_in_groups(problem)
+        if rows is not None:
+            return model, HeldWitness(rows, groups.place(local.theta_of, state.points))
+        return model, Witness(np.concatenate(groups.map(local.theta_of, state.points)))

@@ -60,8 +60,7 @@ class Objective:
         """Return the objective of a problem, its labels and weights on the workers."""
         design = sharded(problem)
         assert design is not None
-        parts = design.groups.place(on_shard.beside, [problem.risk.part(span) for span in design.spans])
-        return cls(problem, design, parts)
+        return cls(problem, design, design.parts(problem.risk))
 
     def point(self, weights: Array, intercept: Array) -> Point:
         """Return the point of these weights: one broadcast and one ordered sum."""

@@ -81,6 +81,12 @@ def dual_variables(shard: Shard, own: Resident[Kept], turn: Turn) -> Floats | No
     return own.begin(turn)
 
 
+def held_theta(shard: Shard, own: Resident[Kept], turn: Turn) -> Floats | None:
+    """Return theta of a group, which is then kept there as it is now; None if its worker does not have it."""
+    alpha = own.begin(turn)
+    return None if alpha is None else scaled(own.kept.shares, alpha)
+
+
 def dual_sums(shard: Shard, own: Resident[Kept], turn: Turn) -> Sums | None:
     """Return X^T theta and sum theta of a group; None if its worker does not have them."""
     alpha = own.begin(turn)

@@ -1,21 +1,27 @@
 """Rounds of CoCoA+ (``cocoa``): their state on the driver, and their sums, with one dual variable for each example.
 
-The dual variables stay beside their groups (``resident``) and are gathered for certificates.
+The dual variables stay beside their groups (``resident``), where certificates are computed.
 """
 
 from __future__ import annotations
 
 import abc
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.certificate import HeldWitness, rows_in_groups
 from fenchel.dask.design import ShardedDesign, sharded
+from fenchel.dask.intercept_search import InterceptSearch
 from fenchel.dask.local_epochs import Moved, coordinates, local_epochs
-from fenchel.dask.resident import Turn, dual_sums, dual_variables, moved_by, scaled
+from fenchel.dask.local_points import score_change, slopes_at
+from fenchel.dask.resident import Turn, dual_sums, dual_variables, held_theta, moved_by, scaled
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
 from fenchel.solvers.dual_coordinate.loop import CENTRE, OFFSET, SUM
@@ -29,6 +35,10 @@ _CONSTANT, _PROXIMAL = 0.1, 0.1
 _RECOMPUTE_ROUNDS = 50
 #: how often dual variables may be missing on a worker, and rounds be lost, before they travel in every round
 _MOST_LOSSES = 3
+#: seconds between two backups of the dual variables on the driver, in units of what the last one took
+_BACKUP_RATIO = 100.0
+#: how far R may be from the least one of any intercept, in units of the gap of the examples
+_INTERCEPT_SHARE = 0.02
 
 
 @dataclass(kw_only=True)
@@ -57,6 +67,9 @@ class Rounds(abc.ABC):
     sends: bool = True
     #: how often workers did not have the dual variables
     losses: int = 0
+    #: when the driver gathered them last, and the seconds until it does so again
+    backed_up: float = -math.inf
+    backup_interval: float = 0.0
 
     @property
     def seeds(self) -> list[int]:
@@ -87,6 +100,23 @@ class Rounds(abc.ABC):
             else:
                 self.restore()
         return scaled(self.problem.risk.shares, self.alpha)
+
+    @property
+    def witness(self) -> Witness:
+        """The dual variables where certificates are computed, with those that the driver has in case of loss."""
+        rows = rows_in_groups(self.problem)
+        if rows is None or self.travels:
+            return Witness(self.theta)
+        begin = time.monotonic()
+        if begin - self.backed_up >= self.backup_interval:
+            theta = self.theta
+            self.backed_up = time.monotonic()
+            self.backup_interval = _BACKUP_RATIO * (self.backed_up - begin)
+            if self.sends:
+                # some were lost: the workers do not have these yet
+                return Witness(theta)
+        known = partial(scaled, self.problem.risk.shares, self.alpha)
+        return HeldWitness(rows, self.design.groups.place(held_theta, self.held, self.turns), known)
 
     def restore(self) -> None:
         """Go back to the dual variables that were gathered last, after some of the later ones were lost."""
@@ -186,6 +216,7 @@ class SingleRounds(Rounds):
     v: Floats
     #: S, m.v and s, as in ``dual_coordinate.loop``
     intercept: Floats = field(default_factory=lambda: np.zeros(3))
+    search: InterceptSearch | None = None
 
     @classmethod
     def start(cls, problem: Problem, warm: Warm | None, seed: int) -> SingleRounds:
@@ -244,7 +275,22 @@ class SingleRounds(Rounds):
         return bool(self.intercept[CENTRE] != before)
 
     def propose(self) -> tuple[Model, Witness]:
-        intercept = None if self.problem.intercept else self.problem.no_intercept()
         # first: where dual variables are lost, v follows those that are left
-        theta = self.theta
-        return Model(self.weights, intercept), Witness(theta)
+        witness = self.witness
+        weights = self.weights
+        intercept = self._best_intercept(weights) if self.problem.intercept else self.problem.no_intercept()
+        return Model(weights, intercept), witness
+
+    def _best_intercept(self, weights: Floats) -> float | None:
+        """The intercept that minimizes R for these weights, almost; None where certificates gather the scores."""
+        if rows_in_groups(self.problem) is None:
+            return None
+        groups, parts = self.design.groups, self.design.parts(self.problem.risk)
+        scores = groups.place(score_change, weights=weights, intercept=np.zeros(()))
+        if self.search is None:
+            centre = self.intercept[CENTRE] + self.constant * self.intercept[SUM]
+            self.search = InterceptSearch(float(centre - weights @ self.mean))
+        return self.search.find(
+            lambda at: self.design.ordered_sum(groups.map(slopes_at, parts, scores, intercepts=at)),
+            _INTERCEPT_SHARE * self.gap,
+        )

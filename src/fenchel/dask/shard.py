@@ -64,8 +64,11 @@ class Facts(NamedTuple):
     stored_entries: int
     largest_row_norm: float
     largest_entry: float
+    score_roundings: float
     #: sum of the squared norms of the rows, estimated
     squares: float
+    #: (sum q)^2 / (d sum q^2) of the sums of squares q of its columns: 1 if they are equal, 1/d if one has all
+    evenness: float
     adjoint_roundings: int
     #: of its blocks, which do not depend on how they were put together to groups
     checksums: tuple[int, ...]
@@ -80,10 +83,20 @@ def facts(shard: Shard) -> Facts:
             design.stored_entries,
             design.largest_row_norm,
             design.largest_entry,
+            design.most_score_roundings,
             design.mean_square * design.shape[0],
+            _evenness(design),
             design.adjoint_roundings,
             shard.checksums,
         )
+
+
+def _evenness(design: Design) -> float:
+    rows, features = design.shape
+    columns = design.column_squares(np.full(rows, 1.0 / max(1, rows)))
+    squares = features * float(columns @ columns)
+    found = float(np.sum(columns)) ** 2 / squares if squares > 0.0 else 1.0
+    return found if np.isfinite(found) else 1.0
 
 
 class Given(NamedTuple):

@@ -17,7 +17,17 @@ from distributed import Client
 
 from fenchel.arrays import Array
 from fenchel.dask import shard as on_shard
-from fenchel.dask.blocks import CSV, NO_COLUMNS, PARQUET, Columns, block, shard_of, shard_of_files, widened
+from fenchel.dask.blocks import (
+    CSV,
+    NO_COLUMNS,
+    PARQUET,
+    Columns,
+    block,
+    shard_of,
+    shard_of_files,
+    unchanged,
+    widened,
+)
 from fenchel.dask.cluster import DaskGroups, group_count
 from fenchel.dask.design import ShardedDesign
 from fenchel.errors import FenchelError
@@ -195,6 +205,8 @@ def load(client: Client, source: Source) -> Loaded:
             raise FenchelError(f"the partitions of X have different numbers of features: {widths}")
         groups.futures = client.map(widened, groups.futures, features=widths[-1], pure=False)
         facts = groups.map(on_shard.facts)
+    # the groups themselves are then released: these are read again, and compared, when their worker dies
+    groups.futures = client.map(unchanged, groups.futures, [one.checksums for one in facts], pure=False)
     y, weights = _whole([one.labels for one in found]), _whole([one.weights for one in found])
     y, weights = (given if own is None else own for own, given in ((y, source.y), (weights, source.weights)))
     if y is None:

@@ -27,6 +27,7 @@ from fenchel.validation import real_numbers
 
 if TYPE_CHECKING:
     from fenchel.designs.chains import ChainDesign
+    from fenchel.designs.row_groups import RowGroups
     from fenchel.kernels import KernelDesign
 
 #: entries in a block of X that is cast to float64 (8 MB)
@@ -140,6 +141,15 @@ class Design(abc.ABC):
     def score_roundings(self) -> int | Floats:
         """The roundings on the way of each product x_ij w_j into a score, for all rows or for each."""
         return self.shape[1] + 1
+
+    @property
+    def most_score_roundings(self) -> float:
+        """The largest of ``score_roundings``."""
+        return float(np.max(self.score_roundings, initial=0.0))
+
+    def in_groups(self) -> RowGroups | None:
+        """This design if its rows lie in groups elsewhere, where sums over the examples are computed."""
+        return None
 
     @property
     def adjoint_roundings(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.compile.loop import helper, inlined_helper, loop
+from fenchel.compile.loop import helper, inlined_helper, uncounted_loop
 from fenchel.compile.primitives.decimals import decimal, short_decimal
 from fenchel.compile.primitives.digits import WORD, digits
 
@@ -27,7 +27,7 @@ _Q, _I, _D = (ord(c) for c in "qid")
 _NOT_WHOLE, _TOO_LARGE = -1, -2
 
 
-@loop
+@uncounted_loop
 def parse_rows(
     text: Any, wanted: bool, fives: Any, tens: Any, labels: Any, ends: Any, queries: Any, indices: Any, data: Any,
     hard: Any,

@@ -70,11 +70,29 @@ def exact_sum(values: Array) -> float:
     number of terms times the largest of them, fl(fl(sigma + x) - sigma) is a multiple of 2 sigma u, of which that many
     add up to less than sigma, and what it leaves of x is a float again.
     """
+    return fsum(_terms(values))
+
+
+def expansion(values: Array) -> list[float]:
+    """Few numbers that add up to the sum of all entries exactly; that of Python's floats where it overflows."""
+    terms: list[float] = _terms(values)
+    found: list[float] = []
+    while (rest := fsum(terms)) != 0.0:
+        found.append(rest)
+        if not math.isfinite(rest):
+            break
+        # rounded once, so that what is left is below the last digit
+        terms.append(-rest)
+    return found
+
+
+def _terms(values: Array) -> list[float]:
+    """Numbers with the same sum as all entries, few of them for long arrays."""
     flat = np.asarray(values, dtype=np.float64).ravel()
     if len(flat) < _MANY_TERMS:
-        return fsum(flat.tolist())
+        return flat.tolist()
     blocks = (flat[begin : begin + _BLOCK] for begin in range(0, len(flat), _BLOCK))
-    return fsum(part for block in blocks for part in _exact_parts(block))
+    return [part for block in blocks for part in _exact_parts(block)]
 
 
 def fsum(terms: Iterable[float]) -> float:

@@ -35,11 +35,11 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
     # rounded once: zero only if theta sums to zero exactly
     rest = exact_sum(theta)
     if len(theta) > _FEW_ENTRIES:
-        return _absorbed(theta, rest)
+        return absorbed(theta, rest)
     for _ in range(_ROUNDS):
         if rest == 0.0:
             break
-        theta, _ = _absorbed(theta, rest)
+        theta, _ = absorbed(theta, rest)
         rest = exact_sum(theta)
     if rest != 0.0:
         theta, rest = _on_grid(theta, rest)
@@ -56,12 +56,12 @@ def _on_grid(theta: Array, rest: float) -> tuple[Floats, float]:
         return theta, rest
     step = math.ldexp(1.0, math.frexp(largest)[1] - 53)
     found = np.trunc(theta / step) * step
-    found, _ = _absorbed(found, exact_sum(found))
+    found, _ = absorbed(found, exact_sum(found))
     left = exact_sum(found)
     return (found, left) if abs(left) < abs(rest) else (theta, rest)
 
 
-def _absorbed(theta: Array, rest: float) -> tuple[Floats, float]:
+def absorbed(theta: Array, rest: float) -> tuple[Floats, float]:
     """Theta of sum ``rest``, up to its rounding, with one entry moved towards zero; and a bound on its new sum."""
     if rest == 0.0 or not theta.size:
         return theta, abs(rest)

@@ -180,10 +180,15 @@ class Risk(abc.ABC):
         scaled = self._weights / self._weights.max()
         return scaled / tree_sum(scaled)
 
-    @property
+    @cached_property
+    def share_depth(self) -> int:
+        """The roundings of the sum of all weights, of which a part of the examples knows from the whole."""
+        return tree_depth(self.terms)
+
+    @cached_property
     def share_roundings(self) -> float:
         """Those of ``shares``: of a quotient; with weights of two, of the sum of the first ones and of its terms."""
-        return 1.0 if self._weights is None else 3.0 + tree_depth(self.terms)
+        return 1.0 if self._weights is None else 3.0 + self.share_depth
 
     @cached_property
     def total_weight(self) -> Fraction:

@@ -84,6 +84,7 @@ class MeanRisk(Risk):
     def part(self, rows: slice) -> MeanRisk:
         found = MeanRisk(self.loss, self.labels[rows])
         found._weights = found.__dict__["shares"] = self.shares[rows]
+        vars(found).update(share_depth=self.share_depth, share_roundings=self.share_roundings)
         return found
 
     def outputs_apart(self) -> list[MeanRisk]:
@@ -305,7 +306,7 @@ class MeanRisk(Risk):
             found = np.array(theta, dtype=np.float64)
             return found if self._weights is None else np.where(self._shares > 0, found, 0.0)
         low, high = self.loss.domain(self.labels)
-        shares = self._shares * (1.0 - gamma(tree_depth(self.examples) + 8))
+        shares = self._shares * (1.0 - gamma(self.share_depth + 8))
         if self._weights is not None:
             # a zero weight forces theta_i = 0
             low, high = (np.where(self._shares > 0, bound, 0.0) for bound in (low, high))
@@ -349,6 +350,11 @@ class MeanRisk(Risk):
 
     def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
+        lowest, highest = self.intercept_interval(level, score_bounds)
+        return np.maximum(np.abs(lowest), np.abs(highest))
+
+    def intercept_interval(self, level: float, score_bounds: Array) -> tuple[Floats, Floats]:
+        """The interval of b of each output that ``intercept_bound`` is about; of a part it holds for the whole."""
         # without weights one share is that of all
         shares, labels = self.shares[:1], self.labels
         if self._weights is not None:
@@ -357,8 +363,10 @@ class MeanRisk(Risk):
         if self.outputs is not None:
             shares, score_bounds = shares[:, None], score_bounds[:, None]
         low, high = self.loss.sublevel(level / shares, labels)
-        lowest, highest = np.max(low - score_bounds, axis=0), np.min(high + score_bounds, axis=0)
-        return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
+        lowest, highest = low - score_bounds, high + score_bounds
+        # a part may have no example with a weight
+        ends = np.max(lowest, axis=0, initial=-np.inf), np.min(highest, axis=0, initial=np.inf)
+        return np.atleast_1d(ends[0]), np.atleast_1d(ends[1])
 
     def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """Theta with its heavier sign scaled back in each column until the column sums to zero."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from fenchel.archive_damage import DAMAGES
 from fenchel.arrays import Array
-from fenchel.certificate import Verdict, judge
+from fenchel.certificate import Verdict, gathered, judge
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.replacing import replacing
@@ -93,7 +93,7 @@ class Checkpoint:
 
     def write(self, best: Verdict) -> None:
         """Write the best pair; a full disk does not end the solve."""
-        certificate, model, witness, _ = best
+        certificate, model, witness, _ = gathered(best)
         if not math.isfinite(certificate.primal):
             # no model meets the constraints yet
             return

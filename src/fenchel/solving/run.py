@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge
+from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, gathered, judge
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
@@ -121,6 +121,7 @@ class Run:
 
     def _finished(self, status: Status, solver: str) -> Solution:
         assert self.best is not None
+        self.best = gathered(self.best)
         if self.checkpoint is not None:
             self.checkpoint.write(self.best)
         certificate, model, witness, path_certificate = self.best
