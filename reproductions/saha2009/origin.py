@@ -11,8 +11,8 @@ from reproductions.zhang2012.origin import files_of, split_of
 _PRAGAM = ("pragam", "excessive_gap", "averaging", "dual_sets")
 _DUAL = "src/fenchel/solvers/dual_coordinate"
 DUAL_COORDINATE = [
-    *(f"{_DUAL}/{name}.py" for name in ("solver", "state", "face")),
-    f"{_DUAL}/loop.py::epoch,add_intercept,move_intercept,_dot_weights,_curvature_within",
+    *(f"{_DUAL}/{name}.py" for name in ("solver", "state", "face", "violators", "loop_violators")),
+    f"{_DUAL}/loop.py::part_of_epoch,add_intercept,move_intercept,_dot_weights,_curvature_within",
     "src/fenchel/solvers/shrinking.py",
 ]
 HINGE = ["src/fenchel/losses/compiled_margin.py"]

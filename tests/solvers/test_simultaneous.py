@@ -176,6 +176,24 @@ def test_shrunk_examples_of_all_blocks_come_last():
     assert tally.remaining == 3 and order.tolist() == [0, 2, 5, 1, 3, 4, 6, 7]
 
 
+@pytest.mark.parametrize(("room", "expected"), [(4, [9, 1, 3, 5]), (3, [9, 1, 3]), (1, [9]), (0, [])])
+def test_blocks_list_violators_in_one_list(room, expected):
+    blocks, sums = Simultaneous(2), Sums(np.zeros(1), np.zeros(3))
+
+    def run(part, own):
+        assert part.listed_from == 0.5
+        odd = part.order[part.order % 2 == 1][: len(part.worst) - 1]
+        part.worst[: len(odd)], part.worst[-1] = odd, len(odd)
+        return len(part.order), 0.0, 0, 0.0
+
+    order, worst = np.array([9, 0, 1, 2, 3, 4, 5, 7], dtype=np.uint32), np.zeros(room + 1, dtype=np.uint32)
+    # example 9 was listed in an earlier part
+    worst[0], worst[-1] = (9, 1) if room else (0, 0)
+    part = Part(order, 1, 8, 1, np.inf, worst=worst, listed_from=0.5)
+    blocks.epoch(part, sums, np.zeros(10), run, lambda change: 0.0)
+    assert worst[:-1].tolist() == expected and worst[-1] == room
+
+
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_products_in_threads_have_the_same_bits(monkeypatch, kind):
     for name in ("BLOCK", "_SHARED", "_SHORT_SUMS"):

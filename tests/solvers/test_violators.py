@@ -102,18 +102,18 @@ def test_a_few_near_duplicates_take_fewer_passes(monkeypatch, intercept):
     """Epochs alone move the variables of near duplicates by little at a time, for hundreds of passes."""
     random = np.random.default_rng(1)
     X = random.standard_normal((600, 900)) / 30.0
-    X[:10] = X[10:20] + 1e-2 * random.standard_normal((10, 900))
+    X[:10] = X[10:20] + 3e-3 * random.standard_normal((10, 900))
     y = np.where(random.standard_normal(600) > 0, 1.0, -1.0)
     y[:10] = y[10:20]
     problem = Problem(X, MeanRisk("hinge", y), 1.0 / len(y), intercept=intercept)
 
     def passes():
         found = [solve(problem, DualCoordinate(), tol=1e-6, seed=seed, max_iter=3000) for seed in range(3)]
-        return max(one.passes for one in found)
+        return sum(one.passes for one in found)
 
     with_lists = passes()
     monkeypatch.setattr(Violators, "settle", lambda *_: 0)
-    assert with_lists < 0.5 * passes()
+    assert with_lists < 0.6 * passes()
 
 
 @pytest.mark.parametrize("options", [{"stretch": 1.2}, {"rule": "exact"}, {"shuffle": False}, {"shrinking": False}])

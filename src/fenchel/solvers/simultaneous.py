@@ -110,6 +110,8 @@ class _Block(NamedTuple):
     #: the examples in the order of their turns, and their alpha before it; empty if steps are never shortened
     examples: Array
     before: Array
+    #: as ``Part.worst``
+    worst: Array
 
 
 class Simultaneous:
@@ -172,9 +174,11 @@ class Simultaneous:
             before = np.empty((len(examples), *alpha.shape[1:]), alpha.dtype)
             gather(alpha, examples, before)
             own.copy_from(sums)
-            tally = Tally(*run(Part(order, 0, len(order), 0, part.threshold, self.sigma), own))
+            worst = np.zeros_like(part.worst)
+            block = Part(order, 0, len(order), 0, part.threshold, self.sigma, worst, part.listed_from)
+            tally = Tally(*run(block, own))
             own.subtract(sums)
-            return _Block(tally, own, square(own), examples, before)
+            return _Block(tally, own, square(own), examples, before, worst)
 
         futures = [self._pool.submit(take, *pair) for pair in zip(orders, self._own, strict=True)]
         try:
@@ -184,9 +188,10 @@ class Simultaneous:
             blocks = [future.result() for future in futures]
             gamma = self._add(sums, blocks, square)
             if gamma < 1.0:
-                for _, _, _, examples, before in blocks:
-                    alpha[examples] = before + gamma * (alpha[examples] - before)
+                for block in blocks:
+                    alpha[block.examples] = block.before + gamma * (alpha[block.examples] - block.before)
             tally = _joined(part, orders, [block.tally for block in blocks])
+            _join_lists(part.worst, [block.worst for block in blocks])
         return tally
 
     def _add(self, sums: Sums, blocks: list[_Block], square: Callable[[Sums], float]) -> float:
@@ -201,6 +206,14 @@ class Simultaneous:
         sums.add(first.change, gamma / self.sigma)
         self.sigma = sigma
         return gamma
+
+
+def _join_lists(worst: Array, lists: list[Array]) -> None:
+    """Append the examples that blocks have listed, as long as there is room."""
+    listed = int(worst[-1])
+    found = np.concatenate([one[: int(one[-1])] for one in lists])[: len(worst) - 1 - listed]
+    worst[listed : listed + len(found)] = found
+    worst[-1] = listed + len(found)
 
 
 def squared_size(v: Array) -> float:

@@ -259,7 +259,7 @@ class DualCoordinate(Solver):
             intercept = np.array([np.sum(thetas[k]) / problem.lam, offset, centre[k]])
             output = state.new_output(label, thetas[k], v[k], intercept, constant)
             output.simultaneous = self._simultaneous(problem, mirror_map)
-            if self._plain and kernel is None and mirror_map is None and output.simultaneous is None:
+            if self._plain and kernel is None and mirror_map is None:
                 output.violators = Violators.none(output.active_set.order)
             output.table[:, CURVATURE] = output.table[:, SCALE] * curvatures
             if mirror_map is not None:
@@ -352,8 +352,7 @@ class DualCoordinate(Solver):
 
     def _stretch(self, problem: Problem) -> float:
         """The factor of exact steps: with fewer features than rows, certificates come too early if it is not one."""
-        alone = processors(self.n_jobs) == 1
-        return _STRETCH if alone and self._is_wide(problem) and not problem.risk.smooth else self.stretch
+        return _STRETCH if self._is_wide(problem) and not problem.risk.smooth else self.stretch
 
     @property
     def _plain(self) -> bool:
