@@ -29,9 +29,10 @@ _FEW_GROUPS, _SMALL_CURVATURE = 4, 1.0
 #: the same for losses with kinks, up to which CoCoA+ and Newton-CG in turn read X less often than Newton-CG alone:
 #: measured up to C = 10 with rows of mean squared norm 1.2
 _MODERATE_CURVATURE = 12.5
-#: rounds of CoCoA+ after which the next solver continues: with the hinge they prove about 1e-2 on sparse rows, and its
-#: further gaps fall slowly (benchmarks/README.md, On a cluster)
-_ROUNDS = 10.0
+#: rounds of CoCoA+ after which the next solver continues, for smooth losses and for those with kinks: with the hinge
+#: they prove about 1e-2 on sparse rows, and its further gaps fall slowly.  Of 10, 15 and 20 rounds 15 needed the fewest
+#: passes and exchanges to 1e-3 at 1 GB; with a larger C more would be better, and on less data fewer
+_ROUNDS, _ROUNDS_WITH_KINKS = 10.0, 15.0
 #: evenness of the columns up to which Newton-CG, which is preconditioned, reads X less often than L-BFGS: on made data
 #: half as often or less at 0.03 and 0.25, about as often at 0.5, and more often above unless columns are correlated
 _UNEVEN = 0.5
@@ -78,11 +79,14 @@ def choose_solver(problem: Problem, solver: str | Solver) -> Choice:
     if problem.risk.separable() is None:
         return list(map(Candidate, able))
     following = [*(one.name for one in able[1:]), ""]
-    return [Candidate(one, _patience(one.name, after)) for one, after in zip(able, following, strict=True)]
+    smooth = problem.risk.smooth
+    return [Candidate(one, _patience(one.name, after, smooth)) for one, after in zip(able, following, strict=True)]
 
 
-def _patience(name: str, following: str) -> float:
+def _patience(name: str, following: str, smooth: bool) -> float:
     """The data passes after which the next solver continues."""
     if name == "lbfgs" and following == "newton_cg":
         return _PASSES_OF_LBFGS
-    return _ROUNDS if name == "cocoa" else math.inf
+    if name == "cocoa":
+        return _ROUNDS if smooth else _ROUNDS_WITH_KINKS
+    return math.inf
