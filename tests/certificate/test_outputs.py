@@ -154,6 +154,50 @@ def test_points_of_a_path_are_those_of_one_at_a_time(loss, regularizer, rows, in
             np.testing.assert_allclose(found.witness.theta, alone.witness.theta, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(("size", "offset"), [(1.0, 0.0), (1e-5, 1e7), (1e6, 1e3)])
+def test_bounds_of_multiples_hold_in_rational_numbers(size, offset, weighted):
+    """R* of all multiples of a dual point comes from two sums, which cancel where targets are far from zero."""
+    rng = np.random.default_rng(4)
+    X = size * rng.normal(size=(140, 2))
+    weights = rng.integers(0, 3, len(X)).astype(float) if weighted else None
+    risk = MeanRisk("squared", X[:, 0] / size + rng.normal(size=len(X)) + offset, weights)
+    largest = float(np.max(np.abs(X.T @ (risk.shares * risk.labels))))
+    problems = [Problem(X, risk, share * largest, "l1") for share in (1.0, 0.5, 1e-2, 1e-4)]
+    near = [solve(problem, tol=1e-6, max_iter=100).model for problem in problems]
+    far = [Model(rng.normal(size=2) / size, 0.0) for _ in problems]
+    counts = [Fraction(1)] * len(X) if weights is None else [Fraction(x) for x in weights]
+    shares, labels = [count / sum(counts) for count in counts], [Fraction(x) for x in risk.labels]
+    for models in (near, far):
+        for problem, (certificate, model, witness, _) in zip(problems, judge_all(problems, models), strict=True):
+            lam, theta, rows = Fraction(problem.lam), [Fraction(x) for x in witness.theta], X.tolist()
+            assert all(
+                abs(sum(t * Fraction(row[j]) for t, row in zip(theta, rows, strict=True))) <= lam for j in (0, 1)
+            )
+            scores = [sum(Fraction(x) * Fraction(w) for x, w in zip(row, model.weights, strict=True)) for row in rows]
+            terms = zip(shares, scores, labels, theta, strict=True)
+            primal, conjugate = lam * sum(abs(Fraction(w)) for w in model.weights), Fraction(0)
+            for share, score, label, t in terms:
+                primal += share * (score - label) ** 2 / 2
+                conjugate += (t * t / share / 2 if share else 0) - t * label
+            assert Fraction(certificate.upper) >= primal
+            assert Fraction(certificate.lower) <= -conjugate
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_conjugates_along_a_dual_point(loss):
+    rng = np.random.default_rng(9)
+    risk = MeanRisk(loss, labels_of(loss, rng, 50), rng.integers(0, 3, 50).astype(float))
+    theta = risk.project(1e-2 * rng.normal(size=(50, _COUNT)))
+    along = risk.conjugate_along(theta)
+    # a conjugate of one quadratic is that of these losses alone
+    assert (along is not None) == (loss == "squared")
+    for t in () if along is None else (0.0, 0.3, 1.0, 2.0):
+        linear, quadratic = along
+        for k, part in enumerate(risk.outputs_apart()):
+            assert t * linear[k] + t**2 * quadratic[k] == pytest.approx(part.conjugate(t * theta[:, k]), abs=1e-14)
+
+
 @pytest.mark.parametrize("rows", [1, 7, 128, 129, 1000, 4095, 4096, 5000])
 def test_sums_of_columns_are_those_of_one_column(rows):
     values = np.random.default_rng(rows).normal(size=(rows, 3)) * 10.0 ** np.arange(3)

@@ -370,6 +370,7 @@ def test_products_with_several_outputs_of_wide_matrices(columns):
     np.testing.assert_allclose(design.adjoint(theta), (X.T @ theta).T, atol=1e-13)
     np.testing.assert_allclose(design.adjoint_by_feature(theta), X.T @ theta, atol=1e-13)
     np.testing.assert_allclose(design.scores_by_feature(weights), X @ weights, atol=1e-13)
+    np.testing.assert_allclose(design.scores_by_output(weights.T), (X @ weights).T, atol=1e-13)
     np.testing.assert_allclose(design.scores(weights.T), X @ weights, atol=1e-13)
     chain = ChainDesign(X, 3)
     dual, w = rng.standard_normal(chain.shape[0]), rng.standard_normal(chain.shape[1])

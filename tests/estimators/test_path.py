@@ -114,6 +114,17 @@ def test_follow_certifies_every_point_in_the_order_that_was_asked_for(case):
         assert solution.certificate.primal == pytest.approx(optimum(case, lam).primal, rel=2e-6)
 
 
+def test_weights_of_a_path_are_rows_of_one_array():
+    problem = Case("squared_hinge").problem()
+    lams = [0.3, 0.1, 0.03]
+    coefs = np.full((4, *problem.weights_shape), np.nan)
+    solutions = follow(problem, lams, tol=1e-6, coefs=coefs)
+    assert all(solution.model.weights.base is coefs for solution in solutions)
+    for row, alone in zip(coefs, follow(problem, lams, tol=1e-6), strict=False):
+        np.testing.assert_array_equal(row, alone.model.weights)
+    assert np.isnan(coefs[3]).all()
+
+
 @every_case
 @pytest.mark.meetings(1)
 def test_cover_proves_every_lam_between(case, full_products):

@@ -70,16 +70,16 @@ class PathCertificate:
 
     def compress(self) -> PathCertificate:
         """The same with a compressed v and without scores, which suffices for certificates but not for a warm start."""
-        return self._compressed_form
-
-    @cached_property
-    def _compressed_form(self) -> PathCertificate:
-        regularizer = self.problem.regularizer
-        v = self.v if self.compressed else regularizer.compress(self.v)
+        regularizer, v = self.problem.regularizer, self._short
         if v is self.v:
             return self if self.scores is None else replace(self, scores=None)
         spread = self.errors.spread.rounded(regularizer, v, regularizer.compress_roundings(np.size(self.v)))
         return replace(self, v=v, errors=self.errors._replace(spread=spread), compressed=True, scores=None)
+
+    @cached_property
+    def _short(self) -> Floats:
+        """The compressed v: a point of a path and the next one both need it."""
+        return self.v if self.compressed else self.problem.regularizer.compress(self.v)
 
     @property
     def at_zero(self) -> float | None:

@@ -264,15 +264,18 @@ def adjoint_spread(
     rounded = _UPWARDS * gamma(roundings) / lam
     with np.errstate(over="ignore"):
         sums, terms = (absolute_sums(theta), None) if known is None else known
-        if terms is None:
-            terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
-        spread = Spread(rounded * entry * float(sums.max()), rounded * math.sqrt(float(terms @ terms)))
-        # from theta to a point of the domain
-        distance += gamma(away) * float(sums.sum()) if decomposed is None else decomposed.domain_distance(theta)
-        if distance:
-            distance *= _UPWARDS / lam
-            spread = Spread(spread.largest + distance * entry, spread.norm + distance * longest)
-        return Spread(spread.largest + least.largest, spread.norm + least.norm)
+        if terms is None and lengths is not None:
+            terms = absolute_sums(theta, lengths)
+    # of one output or a few, whose numbers take less time without NumPy
+    sizes = sums.tolist()
+    lengthy = [longest * size for size in sizes] if terms is None else terms.tolist()
+    spread = Spread(rounded * entry * max(sizes), rounded * math.sqrt(sum(term * term for term in lengthy)))
+    # from theta to a point of the domain
+    distance += gamma(away) * sum(sizes) if decomposed is None else decomposed.domain_distance(theta)
+    if distance:
+        distance *= _UPWARDS / lam
+        spread = Spread(spread.largest + distance * entry, spread.norm + distance * longest)
+    return Spread(spread.largest + least.largest, spread.norm + least.norm)
 
 
 def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | None]:
