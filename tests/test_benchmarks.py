@@ -224,6 +224,7 @@ def test_small(tmp_path: Path) -> None:
         "drop-in",
         "own",
         "validation",
+        "checks and proof",
     }
 
 

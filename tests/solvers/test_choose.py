@@ -55,7 +55,10 @@ ROWS = {
     "many features, or fewer rows than features": {"features": 5000},
     "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
     "smooth loss": {"smooth": True},
-    "very few features, or few features and no strong regularization": {"features": 50, "curvature": 20.0},
+    "very few features, unless that is easy, or few features and no strong regularization": {
+        "features": 50,
+        "curvature": 20.0,
+    },
     "very small tolerance, unless the curvature is small": {"tol": 1e-9, "curvature": 50.0},
     "in files, in more than one block, and no strong regularization": {"in_blocks": True, "curvature": 50.0},
     "all other problems": {},

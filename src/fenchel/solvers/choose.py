@@ -5,7 +5,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
 - Mean of losses: the cost of a Newton step does not depend on C, and a smooth loss needs few of them.  Dual coordinate
   descent needs a number of epochs that grows with C times the squared norm of the rows, the ``curvature`` below.  With
   few features Newton's method is therefore used if the loss is smooth, the features are very few, or the tolerance is
-  very small.  With other losses descent begins: it is fast on separable data, and elsewhere Newton's method takes over
+  very small.  With other losses descent begins, with very few features only where few epochs suffice
+  (``Facts.few_epochs``): it is fast on separable data, and elsewhere Newton's method takes over
   at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  Over
   files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
   in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
@@ -177,8 +178,10 @@ TABLE = (
     ),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row(
-        "very few features, or few features and no strong regularization",
-        lambda facts: facts.features <= 32 or (facts.features <= 64 and facts.curvature >= 10.0),
+        "very few features, unless that is easy, or few features and no strong regularization",
+        lambda facts: (
+            not facts.few_epochs and (facts.features <= 32 or (facts.features <= 64 and facts.curvature >= 10.0))
+        ),
         _NEWTON_FIRST,
     ),
     Row(
