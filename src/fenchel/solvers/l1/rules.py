@@ -15,7 +15,7 @@ LAST_TOLERANCE = 1.0
 #: a working set is not solved as long as its theta must be scaled below this to be feasible
 SMALLEST_SCALE = 0.5
 #: relative size of the derivative at which the line search ends
-LINE_SEARCH_TOLERANCE = 0.3
+LINE_SEARCH_TOLERANCE = 0.1
 #: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
 FIRST_DAMPING, LEAST_DAMPING = 1e-3, 1e-8
 #: the damping grows after line searches that end below this step
