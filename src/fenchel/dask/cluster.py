@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import numpy as np
@@ -121,8 +122,8 @@ def timeout() -> float:
     """The seconds without a finished task after which a fit is given up."""
     given = dask.config.get("fenchel.timeout", "10 minutes")
     try:
-        seconds = float(parse_timedelta(given))
-    except (KeyError, TypeError, ValueError, AttributeError):
+        seconds = float(parse_timedelta(given)) if isinstance(given, (str, float, int, timedelta)) else math.nan
+    except (KeyError, ValueError):
         seconds = math.nan
     if not 0.0 < seconds < math.inf:
         raise FenchelError(
