@@ -174,7 +174,7 @@ class ProxNewton(Solver):
         if not output.select_next:
             used = 0.0 if output.small is None else small_steps(output, output.small, target, hint.passes)
             return (used + newton_step(output, self._target(state, hint))) / len(state.outputs)
-        passes = self._select_working_set(output, target if hint.certificate is None else 0.0)
+        passes = self._select_working_set(output, target if hint.certificate is None else -np.inf)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
 
