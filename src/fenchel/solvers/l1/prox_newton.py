@@ -19,7 +19,9 @@ few features nothing is.
    feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features
    (at least 100), where m is the number of nonzero weights; a new one has 4m (at least 1200).
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
-   solved (``newton_step``).  Continue with 1.
+   solved (``newton_step``; on small dense data ``loop_small``).  Minus the gradient of a quadratic model at its
+   minimizer is nearly feasible, as near as the model was minimized, where :math:`-\nabla R` at the new scores has the
+   error of the model: as a dual point it ends solves a step earlier.  Continue with 1.
 
 With the squared loss and few features the first step minimizes over all of them by the Gram matrix, and many values of
 :math:`\lambda` share that (``gram_path``).
