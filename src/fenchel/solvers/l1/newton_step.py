@@ -149,11 +149,14 @@ def _move(output: OutputState, theta: Array, change: Array, shift: float, score_
     if derivatives(step)[0] > 0.0:
         # beyond a minimum a small derivative does not imply a decrease
         step = _shortened(output, step, change, score_change)
+    moved, before = weights + step * change, output.present_objective
     output.adapt_damping(step)
-    output.weights[output.working_set] = weights + step * change
+    output.weights[output.working_set] = moved
     output.scores += step * score_change
     output.intercept += step * shift
     output.update_objective()
+    # steps that rounding errors hide
+    output.select_next = bool(output.present_objective == before and np.array_equal(moved, weights))
 
 
 def _shortened(output: OutputState, step: float, change: Array, score_change: Array) -> float:

@@ -19,7 +19,9 @@ few features nothing is.
    feature is large, and the order is that of the norms alone.  The set is kept while it has the 2m nearest features
    (at least 100), where m is the number of nonzero weights; a new one has 4m (at least 1200).
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
-   solved (``newton_step``).  Continue with 1.
+   solved (``newton_step``; on small dense data ``loop_small``).  Minus the gradient of a quadratic model at its
+   minimizer is nearly feasible, as near as the model was minimized, where :math:`-\nabla R` at the new scores has the
+   error of the model: as a dual point it ends solves a step earlier.  Continue with 1.
 
 With the squared loss and few features the first step minimizes over all of them by the Gram matrix, and many values of
 :math:`\lambda` share that (``gram_path``).
@@ -174,7 +176,7 @@ class ProxNewton(Solver):
         if not output.select_next:
             used = 0.0 if output.small is None else small_steps(output, output.small, target, hint.passes)
             return (used + newton_step(output, self._target(state, hint))) / len(state.outputs)
-        passes = self._select_working_set(output, target if hint.certificate is None else 0.0)
+        passes = self._select_working_set(output, target if hint.certificate is None else -np.inf)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
 
