@@ -22,7 +22,7 @@ import dask
 import dask.array as da
 
 from fenchel import FenchelError
-from fenchel.dask import CoCoA, LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.dask import CoCoA, LinearClassifier, LinearRegressor, MeasureClassifier, settings
 from fenchel.dask.blocks import shard_of_files
 from fenchel.dask.cluster import connected
 from fenchel.dask.sources import load, source_of
@@ -300,3 +300,12 @@ def test_the_example_of_the_page_runs(client, capsys):
     said = capsys.readouterr().out
     assert "is proved to be within" in said
     assert "dask.array" in said
+
+
+@pytest.mark.parametrize(("name", "value"), [("timeout", "soon"), ("timeout", -1), ("groups", "many"), ("groups", 0)])
+def test_settings_that_make_no_sense_are_named(name, value):
+    with (
+        dask.config.set({f"fenchel.{name}": value}),
+        pytest.raises(FenchelError, match=f"the setting fenchel.{name} of dask.config must be a positive"),
+    ):
+        getattr(settings, name)()

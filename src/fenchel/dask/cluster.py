@@ -3,36 +3,25 @@
 A call of ``map`` makes one task a group, and one more that holds a large common argument such as w: a task's result can
 be computed again if its worker dies, whereas the only copy of scattered data would be lost.  No task is bound to a
 worker, or it would wait forever when that worker dies: the scheduler runs it where its group is.  Every
-wait has a timeout.
-
-Settings of Dask's configuration, such as ``dask.config.set({"fenchel.timeout": "1 hour"})``:
-
-==================  =============  ==================================================================
-setting             default        meaning
-==================  =============  ==================================================================
-fenchel.timeout     "10 minutes"   time without any finished task after which a fit is given up
-fenchel.groups      None           groups of partitions; None is one for each thread of the cluster
-==================  =============  ==================================================================
+wait has a timeout (``settings``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any, TypeVar
 
 import numpy as np
 
+from fenchel.dask.settings import groups, timeout
 from fenchel.dask.shard import Shard
 from fenchel.errors import FenchelError
 from fenchel.stopping import stop_point
-from fenchel.validation import is_integer
 
 try:
     import dask
@@ -118,29 +107,11 @@ def connected(workers: int | None) -> Iterator[Client]:
         yield client
 
 
-def timeout() -> float:
-    """The seconds without a finished task after which a fit is given up."""
-    given = dask.config.get("fenchel.timeout", "10 minutes")
-    try:
-        seconds = float(parse_timedelta(given)) if isinstance(given, (str, float, int, timedelta)) else math.nan
-    except (KeyError, ValueError):
-        seconds = math.nan
-    if not 0.0 < seconds < math.inf:
-        raise FenchelError(
-            f"the setting fenchel.timeout of dask.config must be a positive time such as '10 minutes', got {given!r}"
-        )
-    return seconds
-
-
 def group_count(client: Client) -> int:
     """The number of groups: a setting, or the threads of the cluster."""
-    set_by_user = dask.config.get("fenchel.groups", None)
+    set_by_user = groups()
     if set_by_user is not None:
-        if not is_integer(set_by_user, least=1):
-            raise FenchelError(
-                f"the setting fenchel.groups of dask.config must be a positive integer or None, got {set_by_user!r}"
-            )
-        return int(set_by_user)
+        return set_by_user
     client.wait_for_workers(1, timeout=timeout())
     return max(1, sum(client.nthreads().values()))
 
@@ -232,6 +203,9 @@ class DaskGroups:
         except (CancelledError, OSError):
             # a worker died between the end of its task and the transfer of the result
             return list(pending)
+        except KilledWorker as error:
+            # a result was lost, and so were the workers that computed it again
+            raise self._killed(self._named(kept)) from error
         except Exception:
             # of a scheduler that has died, Dask's own errors say nothing
             self._check_connection()
@@ -297,15 +271,18 @@ class DaskGroups:
         """Raise the error of a group's task, by its name."""
         error = future.exception(timeout=timeout())
         if isinstance(error, KilledWorker):
-            raise LostDataError(
-                f"{self.names[k]}: several workers died while they held it; they may need more memory, or smaller "
-                "partitions"
-            ) from error
+            raise self._killed(self.names[k]) from error
         if isinstance(error, FenchelError):
             # some errors name the partition or file themselves
             named = any(str(error).startswith(f"{name}:") for name in self.names[k].split(" to "))
             raise FenchelError(str(error) if named else f"{self.names[k]}: {error}") from error
         raise FenchelError(f"{self.names[k]} can't be loaded or used: {type(error).__name__}: {error}") from error
+
+    @staticmethod
+    def _killed(name: str) -> LostDataError:
+        return LostDataError(
+            f"{name}: several workers died while they held it; they may need more memory, or smaller partitions"
+        )
 
     def _named(self, groups: Sequence[int]) -> str:
         return "; ".join(self.names[k] for k in groups[:5]) + ("; …" if len(groups) > 5 else "")
