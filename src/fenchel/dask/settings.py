@@ -11,6 +11,7 @@ fenchel.groups      None           groups of partitions; None is one for each th
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 
 from fenchel.errors import FenchelError
 from fenchel.validation import is_integer
@@ -26,8 +27,9 @@ def timeout() -> float:
     """The seconds without a finished task after which a fit is given up."""
     given = dask.config.get("fenchel.timeout", "10 minutes")
     try:
-        seconds = float(parse_timedelta(given))
-    except (KeyError, TypeError, ValueError):
+        seconds = float(parse_timedelta(given)) if isinstance(given, (str, int, float, timedelta)) else math.nan
+    except (LookupError, ValueError):
+        # a unit that Dask does not know, or an empty text
         seconds = math.nan
     if not 0.0 < seconds < math.inf:
         raise FenchelError(
