@@ -28,7 +28,8 @@ def timeout() -> float:
     given = dask.config.get("fenchel.timeout", "10 minutes")
     try:
         seconds = float(parse_timedelta(given)) if isinstance(given, (str, int, float, timedelta)) else math.nan
-    except (KeyError, ValueError):
+    except (LookupError, ValueError):
+        # a unit that Dask does not know, or an empty text
         seconds = math.nan
     if not 0.0 < seconds < math.inf:
         raise FenchelError(
