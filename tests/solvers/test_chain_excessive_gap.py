@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import slow_chain_marginals
 import slow_chains as slow
 from chain_cases import CASES, conic_optimum, matrix_of, problem_of
-from fenchel import Problem, Witness, solve
+from fenchel import FenchelError, Problem, Witness, solve
 from fenchel.risks import ChainHinge
 from fenchel.solvers import Bregman, Pragam
 from fenchel.solvers.base import Hint
@@ -233,3 +233,11 @@ def test_any_matrix_can_be_the_design():
     for solver in ("pragam", "bregman"):
         one, other = (solve(p, solver, tol=1e-2, max_iter=3000).certificate.primal for p in (problem, dense))
         assert one == pytest.approx(other, rel=2e-2)
+
+
+@pytest.mark.parametrize("solver", [Bregman(), Pragam()])
+def test_features_whose_norms_overflow_are_refused(solver):
+    problem = problem_of(CASES[0], "hinge")
+    huge = Problem(1e200 * matrix_of(problem), problem.risk, problem.lam)
+    with pytest.raises(FenchelError, match="scale X"):
+        solve(huge, solver)

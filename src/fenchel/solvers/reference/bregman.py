@@ -119,7 +119,11 @@ def _chain_averages(problem: Problem, risk: ChainHinge) -> Averages:
     norms = sequences.split(np.sqrt(problem.design.squared_row_norms))
     lengths = np.add.reduceat(np.max(norms.nodes, axis=1), sequences.begins)
     lengths += (sequences.lengths - 1) * np.max(norms.transitions) + np.max(norms.start) + np.max(norms.end)
-    bound = float(risk.shares @ lengths**2) / problem.lam or 1.0
+    with np.errstate(over="ignore"):
+        square = float(risk.shares @ lengths**2)
+    needs.check_norms(square)
+    needs.check_lam(problem, square)
+    bound = square / problem.lam or 1.0
     uniform = maximize(1.0, -_scores_of(risk, wrong))
     return first_averages(problem, maximize, uniform.theta, bound, risk.mean(nothing))
 
