@@ -116,10 +116,10 @@ def _chain_averages(problem: Problem, risk: ChainHinge) -> Averages:
         return Maximizer(value, form.theta, -form.conjugate(form.theta, feasible=True), weights)
 
     # |X^T phi(y)| is at most the sum of the norms of the largest rows
-    norms = sequences.split(np.sqrt(problem.design.squared_row_norms))
-    lengths = np.add.reduceat(np.max(norms.nodes, axis=1), sequences.begins)
-    lengths += (sequences.lengths - 1) * np.max(norms.transitions) + np.max(norms.start) + np.max(norms.end)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = sequences.split(np.sqrt(problem.design.squared_row_norms))
+        lengths = np.add.reduceat(np.max(norms.nodes, axis=1), sequences.begins)
+        lengths += (sequences.lengths - 1) * np.max(norms.transitions) + np.max(norms.start) + np.max(norms.end)
         square = float(risk.shares @ lengths**2)
     needs.check_norms(square)
     needs.check_lam(problem, square)
