@@ -117,18 +117,18 @@ class Floor(NamedTuple):
     loss: str
     C: str
     target: str
+    penalty: str = "l2"
 
 
 def floors(page: str) -> set[Floor]:
-    """The problems with ridge whose floor was measured: smooth losses on text, Newton fits, and joint hinges."""
+    """The problems whose floor was measured: smooth losses on text, Newton fits with ridge or L1, and joint hinges."""
     known = set()
     for section in ("floors", "newton_floors", "block_floors"):
         for _, head, rows in tables(page, section):
             for line in (dict(zip(head, row, strict=False)) for row in rows):
-                if line.get("penalty", "l2") != "l2":
-                    continue
-                loss = line.get("loss", line.get("risk", "")).strip("`")
-                known.add(Floor(line["data set"].partition(" (")[0], loss, line.get("C", "1"), line.get("tol", "0.01")))
+                data, loss = line["data set"].partition(" (")[0], line.get("loss", line.get("risk", "")).strip("`")
+                given = line.get("C", "1"), line.get("tol", "0.01"), line.get("penalty", "l2")
+                known.add(Floor(data, loss, *given))
     return known
 
 
@@ -140,9 +140,9 @@ def has_floor(race: Race, known: set[Floor]) -> bool:
     if race.section == "small":
         peer, alone = (seconds(race.line.get(name, "")) for name in ("scikit-learn", "checks and proof"))
         return peer is not None and alone is not None and peer < LEAST * alone
-    if race.section not in ("speed", "classification", "multiclass"):
-        return False  # with other regularizers, or whole searches
-    line = race.line
+    if race.section not in ("speed", "classification", "multiclass", "l1"):
+        return False  # whole searches
+    line, lasso = race.line, race.section == "l1"
     loss = line.get("loss", "").strip("`") or race.heading.partition(" against")[0].lower().replace(" ", "_")
-    target = line.get("target", line.get("within", "0.001"))
-    return Floor(race.data, loss, line.get("C", "1"), target) in known
+    target = "0.0001" if lasso else line.get("target", line.get("within", "0.001"))
+    return Floor(race.data, loss, line.get("C", "1"), target, "l1" if lasso else "l2") in known
