@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.data import shared_folder
+from benchmarks.data import shared_folder, unit_rows
 from benchmarks.kept import kept
 from benchmarks.synthetic import tidy
 
@@ -103,12 +103,6 @@ def _read(file: Path, columns: int | None = None) -> tuple[sp.csr_matrix, np.nda
     return matrix, labels
 
 
-def _unit_rows(matrices: list[Any]) -> list[Any]:
-    from sklearn.preprocessing import normalize
-
-    return [normalize(matrix) for matrix in matrices]
-
-
 def _tf_idf(matrices: list[Any]) -> list[Any]:
     """Weights from the training part alone."""
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -119,7 +113,7 @@ def _tf_idf(matrices: list[Any]) -> list[Any]:
 
 _PREPARATIONS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "mnist": lambda matrices: [matrix / 255.0 for matrix in matrices],
-    "news20": _unit_rows,
+    "news20": lambda matrices: [unit_rows(matrix) for matrix in matrices],
     "banking77": _tf_idf,
     "20news": _tf_idf,
 }

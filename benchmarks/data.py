@@ -22,8 +22,8 @@ cadata,
 housing.scale
 abalone-unit, …       regression: columns mapped to [0, 1], targets have mean 0 and standard deviation 1
 letter.scale, …       several classes, numbered from 0: letter.scale, dna.scale, satimage.scale and sector.scale as
-                      published; 20news and banking77 as tf-idf with rows of unit length; mnist-classes is mnist
-                      divided by 255
+                      published; 20news and banking77 as tf-idf with rows of unit length; news20 as counts with
+                      rows of unit length; mnist-classes is mnist divided by 255
 simulated,            small made-up sparse sets for smoke tests, need no files
 simulated-regression
 covtype@10000         that number of rows of a set, drawn at random (any of the above)
@@ -160,6 +160,13 @@ def _tf_idf(counts: sp.csr_matrix) -> Any:
     return TfidfTransformer(norm="l2").fit_transform(counts)
 
 
+def unit_rows(matrix: sp.csr_matrix) -> Any:
+    """Each row divided by its length."""
+    from sklearn.preprocessing import normalize
+
+    return normalize(matrix)
+
+
 def _unit_columns(matrix: Any) -> Any:
     """Each column mapped linearly to [0, 1]."""
     dense = matrix.toarray() if sp.issparse(matrix) else matrix
@@ -209,4 +216,5 @@ for _name in ("letter.scale", "dna.scale", "satimage.scale", "sector.scale"):
     _PREPARATIONS[_name] = lambda matrix, labels: (matrix, _numbered(labels))
 for _name in ("20news", "banking77"):
     _PREPARATIONS[_name] = lambda matrix, labels: (_tf_idf(matrix), _numbered(labels))
+_PREPARATIONS["news20"] = lambda matrix, labels: (unit_rows(matrix), _numbered(labels))
 _PREPARATIONS["mnist" + _ALL_CLASSES] = lambda matrix, labels: (matrix / 255.0, _numbered(labels))

@@ -122,7 +122,8 @@ def _losses(family: Family, data: DataSet) -> list[str]:
     return [loss for loss in family.losses if data.regression == (loss == "squared")]
 
 
-def _problem(family: str, data: DataSet, loss: str, C: float) -> Any:
+def problem_of(family: str, data: DataSet, loss: str, C: float) -> Any:
+    """The problem of a cell, with L1 in the family of that name and else L2."""
     from fenchel import Problem
     from fenchel.regularizers import L1, L2
     from fenchel.risks import MEASURES, MULTICLASS, MeanRisk
@@ -141,7 +142,7 @@ def _measured(family: str, data: DataSet, loss: str, C: float, tol: float, cap: 
     from fenchel.solvers.choose import TABLE
     from fenchel.solvers.named import SOLVERS
 
-    problem = partial(_problem, family, data, loss, C)
+    problem = partial(problem_of, family, data, loss, C)
     names = dict.fromkeys(name for row in TABLE for name in row.solvers)
     names = [AUTO, *(name for name in names if SOLVERS[name]().supports(problem()) is None)]
     found: dict[str, dict[str, Any]] = {}
