@@ -10,7 +10,9 @@ decade apart, whose model has an objective that is not above scikit-learn's by m
 rounding. The search begins at thirty times the relative suboptimality of scikit-learn's model and is not timed.
 Objectives are computed from the weights by formulas of this file; suboptimalities are those over the lower bound of a
 certificate of Fenchel, so that they are never below the true ones. Then both run in turn, round by round, in one
-process of one thread: processor seconds of ``fit``, which for Fenchel holds its certificates.
+process of one thread: processor seconds of ``fit``, which for Fenchel holds its certificates.  "checks and proof" is
+what its checks and its last certificate take alone, as in small.py: with no step at all the ratio would be the last
+column.
 
 LinearSVC and LinearSVR have no intercept, since they regularize theirs, which is another problem; all others have one.
 HuberRegressor estimates a scale besides: Fenchel minimizes its objective in weights and intercept at that scale.  SVC
@@ -39,14 +41,15 @@ from numpy.typing import NDArray
 from benchmarks import kernels
 from benchmarks.cells import is_held_out
 from benchmarks.data import DataSet, load
-from benchmarks.l1 import Fit, in_turn, timed
+from benchmarks.l1 import in_turn, timed
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
+from benchmarks.small import PROOF, proof_alone
 
 KEY = ("model", "data")
 OWN, PEER = "Fenchel", "scikit-learn"
 #: of Fenchel, from the loosest on, half a decade apart
-TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(2, 21))
+TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(1, 21))
 #: above the peer's objective by less than this, relatively, is equal: rounding of sums of 500,000 terms
 EQUAL = 1e-9
 #: relative gaps of the lower bounds: of linear models, and of those with kernels, where a bound costs more
@@ -168,6 +171,11 @@ class LinearRace:
         return _coefficients(fitted)
 
     def own(self, tol: float) -> NDArray[np.float64]:
+        """Fenchel's model of the same objective."""
+        self.fitted = self.estimator(tol).fit(self.data.matrix, self.data.labels)
+        return _coefficients(self.fitted)
+
+    def estimator(self, tol: float) -> Any:
         """Fenchel's estimator of the same objective."""
         import fenchel
         from fenchel.losses import Huber
@@ -176,17 +184,12 @@ class LinearRace:
         if self.data.regression or loss == "squared":
             given = Huber(1.35 * self.scale) if loss == "huber" else loss
             ratio = 1.0 if self.model.lasso else 0.0
-            estimator = fenchel.LinearRegressor(
+            return fenchel.LinearRegressor(
                 given, C=C, tol=tol, l1_ratio=ratio, fit_intercept=self.model.intercept, max_iter=np.inf
             )
-        elif loss == "multinomial":
-            estimator = fenchel.LinearClassifier("logistic", C=C, tol=tol, multi_class=loss, max_iter=np.inf)
-        else:
-            estimator = fenchel.LinearClassifier(
-                loss, C=C, tol=tol, fit_intercept=self.model.intercept, max_iter=np.inf
-            )
-        self.fitted = estimator.fit(self.data.matrix, self.data.labels)
-        return _coefficients(self.fitted)
+        if loss == "multinomial":
+            return fenchel.LinearClassifier("logistic", C=C, tol=tol, multi_class=loss, max_iter=np.inf)
+        return fenchel.LinearClassifier(loss, C=C, tol=tol, fit_intercept=self.model.intercept, max_iter=np.inf)
 
     def lower(self) -> float:
         """A proved lower bound of the objective."""
@@ -255,7 +258,9 @@ def measured(model: str, name: str, rounds: int) -> Cell:
             found["reached"] = True
             break
     longest = max(longest, spent)
-    fits: dict[str, Fit] = {OWN: lambda: race.own(found["tol"]), PEER: race.peer}
+    fits: dict[str, Any] = {OWN: lambda: race.own(found["tol"]), PEER: race.peer}
+    if isinstance(race, LinearRace):
+        fits[PROOF] = proof_alone(race.estimator(found["tol"]), data.matrix, data.labels)
     runs = in_turn({one: {} for one in fits}, fits, 1 if longest > _LONG else rounds)
     return {**found, "load": runs[0]["load"], **{who: run["seconds"] for who, run in zip(fits, runs, strict=True)}}
 
@@ -267,13 +272,12 @@ def markdown(cells: list[Cell]) -> str:
         ratio = f"{ratio_of(cell):.2f}" if cell["reached"] else f"< {ratio_of(cell):.2f}"
         row = [f"{cell['data']} ({cell['description']})", cell["model"], "yes" if cell["held_out"] else ""]
         row += [_spread(cell[OWN]), _spread(cell[PEER]), ratio]
-        lines.append(
-            [*row, f"{max(cell['excess'], 0.0):.1e}", f"{max(cell['own_excess'], 0.0):.1e}", f"{cell['tol']:.1g}"]
-        )
+        row += [f"{max(cell['excess'], 0.0):.1e}", f"{max(cell['own_excess'], 0.0):.1e}", f"{cell['tol']:.1g}"]
+        lines.append([*row, *_without_steps(cell)])
     order = list(SETS)
     lines.sort(key=lambda line: order.index(line[1]))
     head = ["data set", "model", "held out", OWN, PEER, "scikit-learn ÷ Fenchel"]
-    head += ["its suboptimality", "Fenchel's", "tol of Fenchel"]
+    head += ["its suboptimality", "Fenchel's", "tol of Fenchel", PROOF, "scikit-learn ÷ them"]
     loads = [load for cell in cells for load in cell["load"]]
     legend = (
         "Processor seconds of a fit, one thread: median [least–most] of runs in turn (one above 5 s). scikit-learn has "
@@ -289,6 +293,13 @@ def markdown(cells: list[Cell]) -> str:
 def ratio_of(cell: Cell) -> float:
     """The peer's median over Fenchel's."""
     return float(statistics.median(cell[PEER]) / statistics.median(cell[OWN]))
+
+
+def _without_steps(cell: Cell) -> list[str]:
+    """The seconds of checks and proof, and the ratio that a fit without a step would have."""
+    if PROOF not in cell:
+        return ["–", "–"]
+    return [_spread(cell[PROOF]), f"{statistics.median(cell[PEER]) / statistics.median(cell[PROOF]):.2f}"]
 
 
 def _spread(seconds: list[float]) -> str:
