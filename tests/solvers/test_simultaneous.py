@@ -163,7 +163,17 @@ def test_without_measuring_steps_are_whole():
     assert np.array_equal(alpha, np.ones(4))
 
 
-def test_shrunk_examples_of_all_blocks_come_last():
+@pytest.mark.parametrize(
+    ("begin", "end", "expected"),
+    [
+        # example 0 stayed in an earlier part, example 1 was shrunk in it
+        (2, 8, [0, 2, 5, 1, 3, 4, 6, 7]),
+        # of the four that were shrunk before only two move
+        (5, 8, [0, 5, 6, 3, 4, 1, 2, 7]),
+        (1, 8, [0, 1, 4, 2, 3, 5, 6, 7]),
+    ],
+)
+def test_shrunk_examples_of_all_blocks_come_last(begin, end, expected):
     blocks, sums = Simultaneous(2), Sums(np.zeros(1), np.zeros(3))
 
     def run(part, own):
@@ -171,9 +181,8 @@ def test_shrunk_examples_of_all_blocks_come_last():
         return 1, 0.0, 0, 0.0
 
     order = np.arange(8, dtype=np.uint32)
-    # example 0 stayed in an earlier part, example 1 was shrunk in it
-    tally = blocks.epoch(Part(order, 2, 8, 1, 1.0), sums, np.zeros(8), run, lambda change: 0.0)
-    assert tally.remaining == 3 and order.tolist() == [0, 2, 5, 1, 3, 4, 6, 7]
+    tally = blocks.epoch(Part(order, begin, end, 1, 1.0), sums, np.zeros(8), run, lambda change: 0.0)
+    assert tally.remaining == 3 and order.tolist() == expected
 
 
 @pytest.mark.parametrize(("room", "expected"), [(4, [9, 1, 3, 5]), (3, [9, 1, 3]), (1, [9]), (0, [])])

@@ -233,10 +233,14 @@ def _joined(part: Part, orders: list[Array], tallies: list[Tally]) -> Tally:
     """The tally of all blocks; examples that stay active move to the front of the order."""
     kept = [order[: int(tally.remaining)] for order, tally in zip(orders, tallies, strict=True)]
     shrunk = [order[int(tally.remaining) :] for order, tally in zip(orders, tallies, strict=True)]
-    before = part.order[part.remaining : part.begin]
-    part.order[part.remaining : part.end] = np.concatenate([*kept, before, *shrunk])
+    active, begin = np.concatenate(kept), part.remaining
+    # of the examples shrunk earlier, which may be most of all, only those move whose places are needed
+    displaced = part.order[begin : min(begin + len(active), part.begin)].copy()
+    behind = np.concatenate([displaced, *shrunk])
+    part.order[part.end - len(behind) : part.end] = behind
+    part.order[begin : begin + len(active)] = active
     return Tally(
-        part.remaining + sum(map(len, kept)),
+        part.remaining + len(active),
         max(tally.violation for tally in tallies),
         sum(tally.changes for tally in tallies),
         sum(tally.gap for tally in tallies),
