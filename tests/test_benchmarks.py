@@ -15,6 +15,7 @@ import fenchel
 from benchmarks import charts, overall
 from benchmarks.cells import QUESTIONS, cells, held_out_mark, is_held_out, question_of
 from benchmarks.floors import products_of
+from benchmarks.gain import gain
 from benchmarks.races import DEFAULTS, SOURCES, races
 from benchmarks.report import README
 from benchmarks.solvers import regret
@@ -208,6 +209,17 @@ def test_newton_floors(tmp_path: Path) -> None:
     which = ["--loss", "logistic", "--C", "1", "--rounds", "1"]
     (cell,), _ = _tiny(tmp_path, "newton_floors", *which)
     assert 0.0 < sum(cell[kind] for kind in ("Hessians", "products", "inner", "losses")) < 10.0 * cell["fit"] + 1.0
+
+
+@pytest.mark.thorough
+def test_gain_of_the_same_code_is_a_comparison_of_both_sides(tmp_path: Path) -> None:
+    which = ["--before", str(ROOT), "--question", "L1", "--data", "gaussian@2000", "--output", str(tmp_path)]
+    assert "| L1 | 0.0001 | " in _run_apart("benchmarks.gain", *which)
+    found = _cells(tmp_path, "gain")
+    assert {(cell["loss"], cell["C"]) for cell in found} == {(cell.loss, cell.C) for cell in cells("L1")}
+    assert all(cell["before reached"] and cell["after reached"] and gain(cell) > 0.0 for cell in found)
+    assert gain({**found[0], "before": [3.0], "after": [2.0]}) == 1.5
+    assert gain({**found[0], "after reached": False}) is None
 
 
 def test_ridge(tmp_path: Path) -> None:
