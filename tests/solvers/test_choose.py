@@ -54,12 +54,12 @@ ROWS = {
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "smooth loss and many features, or fewer rows than features": {"smooth": True, "features": 5000},
     "many features, or fewer rows than features": {"features": 5000},
-    "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
     "smooth loss, and few epochs of cheap steps or costly Newton steps": {
         "smooth": True,
         "ridge": True,
         "newton_step": 10.0,
     },
+    "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
     "smooth loss": {"smooth": True},
     "very few features, unless that is easy, or few features and no strong regularization": {
         "features": 50,

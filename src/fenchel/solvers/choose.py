@@ -12,8 +12,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   steps from there than from zero.  Over files larger than memory it begins at once, with samples, since every epoch
   reads all of them: 20 passes instead of 32 in ``benchmarks/larger_than_memory.py``.  With many features, as in text,
   rows share few features: dual coordinate descent needs few epochs, and the linear systems of Newton's method are
-  large.  With a large C a smooth loss needs more of them, and there too the pace decides.  With many entries in long
-  rows, which are few features but hundreds, L-BFGS needs less than ten evaluations if the features are well
+  large.  With a large C a smooth loss needs more of them, and there too the pace decides.  Elsewhere, with many entries
+  in long rows, which are few features but hundreds, L-BFGS needs less than ten evaluations if the features are well
   conditioned, and Newton's method several products for each step: L-BFGS begins, and its pace decides
   (``benchmarks/solvers.py --family "long rows"``).
 - Free directions: only ``augmented_lagrangian`` supports them.
@@ -172,18 +172,18 @@ TABLE = (
     ),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
     Row(
+        "smooth loss, and few epochs of cheap steps or costly Newton steps",
+        lambda facts: facts.smooth and ((facts.cheap_steps and facts.few_epochs) or facts.costly_newton),
+        ("dual_coordinate", "newton"),
+        COSTLY_STEP,
+        newton_passes,
+    ),
+    Row(
         "smooth loss and many entries in long rows",
         lambda facts: facts.smooth and facts.ridge and facts.long_rows and facts.outputs == 1 and not facts.in_blocks,
         ("smoothing", *_NEWTON_FIRST),
         6.0,
         newton_passes_of_lbfgs,
-    ),
-    Row(
-        "smooth loss, and few epochs of cheap steps or costly Newton steps",
-        lambda facts: facts.smooth and ((facts.piecewise_quadratic and facts.few_epochs) or facts.costly_newton),
-        ("dual_coordinate", "newton"),
-        COSTLY_STEP,
-        newton_passes,
     ),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row(
