@@ -124,6 +124,12 @@ def sparse_rows(rows, features, entries):
         ("squared_hinge", 100, 60, 0.2, "dual_coordinate"),
         ("squared_hinge", 100, 60, 0.5, "newton"),
         ("logistic", 100, 60, 0.2, "newton"),
+        # one Newton step is the solution
+        ("squared", 600, 30, 50.0, "newton"),
+        ("squared", 100, 60, 0.2, "newton"),
+        ("huber", 600, 30, 50.0, "dual_coordinate"),
+        ("huber", 100, 60, 0.2, "dual_coordinate"),
+        ("squared_epsilon_insensitive", 600, 30, 50.0, "dual_coordinate"),
     ],
 )
 def test_descent_begins_with_a_smooth_loss_if_its_epochs_are_few_or_newton_steps_costly(

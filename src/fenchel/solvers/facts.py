@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.designs.chains import ChainDesign
 from fenchel.problem import Problem
+from fenchel.risks import MeanRisk
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton_cost import step_passes
 
@@ -96,6 +97,8 @@ class Facts:
     intercept: bool = False
     #: whether the conjugate of the loss of a mean is piecewise quadratic, so that dual steps are formulas
     cheap_steps: bool = False
+    #: whether the loss is quadratic, so that one Newton step is the solution
+    quadratic: bool = False
     #: data passes of dual coordinate descent that take as long as a Newton step
     newton_step: float = 0.0
     #: whether ``newton_cg`` solves a joint problem at once, with a Hessian of all its unknowns
@@ -169,6 +172,14 @@ def _share_few_features(design: ChainDesign) -> bool:
     return design.tokens.stored_entries <= features * max(_FEW_TOKENS, _FEW_OF_TOKENS * tokens)
 
 
+def _is_quadratic(mean: MeanRisk) -> bool:
+    pieces = mean.loss.piecewise_quadratic()
+    if pieces is None or pieces.epsilon:
+        return False
+    low, high = mean.loss.domain(mean.labels[:1])
+    return bool(np.all(np.isinf(low)) and np.all(np.isinf(high)))
+
+
 def _are_tiny(problem: Problem) -> bool:
     # here, since its risk takes longer to import than most fits of other ones
     from fenchel.solvers.newton.tiny_classes import are_tiny
@@ -209,6 +220,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
         intercept=problem.intercept,
         cheap_steps=mean is not None and mean.loss.piecewise_quadratic() is not None,
+        quadratic=mean is not None and risk.smooth and _is_quadratic(mean),
         newton_step=step_passes(problem.design),
         tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and _are_tiny(problem),
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
