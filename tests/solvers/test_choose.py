@@ -57,6 +57,7 @@ ROWS = {
     "smooth loss, and few epochs of cheap steps or costly Newton steps": {
         "smooth": True,
         "ridge": True,
+        "bounded_hess": True,
         "newton_step": 10.0,
     },
     "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
@@ -124,6 +125,8 @@ def sparse_rows(rows, features, entries):
         ("squared_hinge", 100, 60, 0.2, "dual_coordinate"),
         ("squared_hinge", 100, 60, 0.5, "newton"),
         ("logistic", 100, 60, 0.2, "newton"),
+        # dual steps are short where the second derivative is not bounded
+        ("exponential", 600, 30, 50.0, "newton"),
         # one Newton step is the solution
         ("squared", 600, 30, 50.0, "newton"),
         ("squared", 100, 60, 0.2, "newton"),

@@ -97,6 +97,8 @@ class Facts:
     intercept: bool = False
     #: whether the conjugate of the loss of a mean is piecewise quadratic, so that dual steps are formulas
     cheap_steps: bool = False
+    #: whether the second derivative of the loss is bounded: where it is not, dual steps are short
+    bounded_hess: bool = False
     #: whether the loss is quadratic, so that one Newton step is the solution
     quadratic: bool = False
     #: data passes of dual coordinate descent that take as long as a Newton step
@@ -127,7 +129,8 @@ class Facts:
         On many entries in long rows L-BFGS precedes Newton steps, and epochs with logarithms take as long (mnist, all
         rows: 0.6 to 1.2 of the time with the squared hinge, 0.7 to 1.4 with the logistic loss).
         """
-        return self.newton_step >= COSTLY_STEP and self._plain_mean and (self.cheap_steps or not self.long_rows)
+        costly = self.newton_step >= COSTLY_STEP and self.bounded_hess and self._plain_mean
+        return costly and (self.cheap_steps or not self.long_rows)
 
     @property
     def _plain_mean(self) -> bool:
@@ -220,6 +223,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
         intercept=problem.intercept,
         cheap_steps=mean is not None and mean.loss.piecewise_quadratic() is not None,
+        bounded_hess=mean is not None and bool(np.isfinite(mean.loss.largest_curvature)),
         quadratic=mean is not None and risk.smooth and _is_quadratic(mean),
         newton_step=step_passes(problem.design),
         tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and _are_tiny(problem),
