@@ -140,9 +140,10 @@ def has_floor(race: Race, known: set[Floor]) -> bool:
     if race.section == "small":
         peer, alone = (seconds(race.line.get(name, "")) for name in ("scikit-learn", "checks and proof"))
         return peer is not None and alone is not None and peer < LEAST * alone
-    if race.section not in ("speed", "classification", "multiclass", "l1"):
+    if race.section not in ("speed", "classification", "multiclass", "growth", "l1"):
         return False  # whole searches
     line, lasso = race.line, race.section == "l1"
     loss = line.get("loss", "").strip("`") or race.heading.partition(" against")[0].lower().replace(" ", "_")
-    target = "0.0001" if lasso else line.get("target", line.get("within", "0.001"))
+    loss = "hinge" if race.section == "growth" else loss
+    target = "0.0001" if lasso else line.get("target", line.get("within", line.get("accuracy", "0.001")))
     return Floor(race.data, loss, line.get("C", "1"), target, "l1" if lasso else "l2") in known

@@ -16,7 +16,7 @@ from benchmarks import charts, overall
 from benchmarks.cells import QUESTIONS, cells, held_out_mark, is_held_out, question_of
 from benchmarks.floors import products_of
 from benchmarks.gain import gain
-from benchmarks.races import DEFAULTS, SOURCES, races
+from benchmarks.races import DEFAULTS, SOURCES, floors, has_floor, races
 from benchmarks.report import README
 from benchmarks.solvers import regret
 from commands import run_module
@@ -428,6 +428,18 @@ def test_ratios_are_those_of_the_fastest_peer() -> None:
     table += "| imdb | 1 | gap 0.1 after 3 | 1 | – |\n| imdb | 1 | 2 | gap 0.1 after 3 | – |\n<!-- x:end -->"  # noqa: RUF001
     source = SOURCES[0]._replace(section="x", ratio="", own=("own",), peers=("A", "B"))
     assert [race[2:6] for race in races(table, source)] == [("a9a", 1.5, False, False), ("w8a", 10.0, True, True)]
+
+
+def test_a_floor_counts_for_the_accuracy_that_it_was_measured_at() -> None:
+    head = "| against | data | C | accuracy | Fenchel, proved | LIBLINEAR |\n|---|---|---|---|---|---|\n"
+    lines = "".join(f"| non-zeros | text@100 (10 rows) | 1 | {target} | 0.2 | 0.1 |\n" for target in (0.001, 1e-06))
+    page = f"<!-- growth:begin -->\n{head}{lines}<!-- growth:end -->\n"
+    page += (
+        "<!-- floors:begin -->\n| data set | loss | C | tol |\n|---|---|---|---|\n| text@100 | hinge | 1 | 0.001 |\n"
+    )
+    page += "<!-- floors:end -->\n"
+    source = next(source for source in SOURCES if source.section == "growth")
+    assert [has_floor(race, floors(page)) for race in races(page, source)] == [True, False]
 
 
 @pytest.mark.parametrize("section", ["speed", "rehline", "kernels", "multinomial", "bundle", "joint", "path", "ridge"])

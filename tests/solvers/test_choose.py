@@ -11,13 +11,14 @@ import scipy.sparse as sp
 
 from catalog import Case
 from fenchel import FenchelError, Problem, Solution, Status, solve, solvers
-from fenchel.designs import ChainDesign
+from fenchel.designs import ChainDesign, as_design
 from fenchel.regularizers import ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm
 from fenchel.risks import F1, BreakEven, ChainLogistic, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
 from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
 from fenchel.solvers.choose import TABLE, Candidate, choose, processors
 from fenchel.solvers.facts import Facts, facts_of
+from fenchel.solvers.newton_cost import step_passes
 
 #: the module: the package has the function of the same name
 table = importlib.import_module("fenchel.solvers.choose")
@@ -53,6 +54,12 @@ ROWS = {
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "smooth loss and many features, or fewer rows than features": {"smooth": True, "features": 5000},
     "many features, or fewer rows than features": {"features": 5000},
+    "smooth loss, and few epochs of cheap steps or costly Newton steps": {
+        "smooth": True,
+        "ridge": True,
+        "bounded_hess": True,
+        "newton_step": 10.0,
+    },
     "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
     "smooth loss": {"smooth": True},
     "very few features, unless that is easy, or few features and no strong regularization": {
@@ -95,6 +102,55 @@ def test_facts_are_those_of_the_problem():
     X, _, _ = case.data()
     assert (facts.examples, facts.features, facts.smooth, facts.tol) == (50, 7, True, 1e-5)
     assert facts.curvature == pytest.approx(np.mean(np.sum(X**2, axis=1)) / (0.01 * 50), rel=1e-12)
+
+
+def sparse_rows(rows, features, entries):
+    """Ones in random places, and labels."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((rows, features), density=entries / features, format="csr", rng=rng)
+    return X, np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "features", "entries", "curvature", "first"),
+    [
+        # the factors of a Hessian take as long as many epochs; then its entries
+        ("logistic", 600, 30, 50.0, "dual_coordinate"),
+        ("squared_hinge", 600, 30, 50.0, "dual_coordinate"),
+        ("logistic", 100, 90, 50.0, "dual_coordinate"),
+        ("logistic", 100, 30, 50.0, "newton"),
+        # every entry of dense rows is stored
+        ("logistic", 100, 100, 50.0, "newton"),
+        # few epochs, of steps with and without logarithms
+        ("squared_hinge", 100, 60, 0.2, "dual_coordinate"),
+        ("squared_hinge", 100, 60, 0.5, "newton"),
+        ("logistic", 100, 60, 0.2, "newton"),
+        # dual steps are short where the second derivative is not bounded
+        ("exponential", 600, 30, 50.0, "newton"),
+        # one Newton step is the solution
+        ("squared", 600, 30, 50.0, "newton"),
+        ("squared", 100, 60, 0.2, "newton"),
+        ("huber", 600, 30, 50.0, "dual_coordinate"),
+        ("huber", 100, 60, 0.2, "dual_coordinate"),
+        ("squared_epsilon_insensitive", 600, 30, 50.0, "dual_coordinate"),
+    ],
+)
+def test_descent_begins_with_a_smooth_loss_if_its_epochs_are_few_or_newton_steps_costly(
+    loss, features, entries, curvature, first
+):
+    X, y = sparse_rows(1500, features, entries)
+    lam = float((X.data**2).mean()) * entries / (curvature * len(y))
+    leading, following = choose(Problem(X, MeanRisk(loss, y), lam), "auto")
+    names = ["dual_coordinate", "newton"]
+    assert [leading.solver.name, following.solver.name] == (names if first == names[0] else names[::-1])
+
+
+def test_hessian_and_factors_cost_what_their_shape_says():
+    X, _ = sparse_rows(1000, 400, 20)
+    few, many = (step_passes(as_design(one)) for one in (X, sp.vstack([X] * 10, format="csr")))
+    # a fifth of half the entries of a row, whatever the rows; the factors are shared by all of them
+    assert many - 2.0 == pytest.approx((few - 2.0) / 10.0, rel=1e-12)
+    assert step_passes(as_design(X.toarray())) < 1.0
 
 
 @pytest.mark.parametrize(

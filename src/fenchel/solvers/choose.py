@@ -5,15 +5,17 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
 - Mean of losses: the cost of a Newton step does not depend on C, and a smooth loss needs few of them.  Dual coordinate
   descent needs a number of epochs that grows with C times the squared norm of the rows, the ``curvature`` below.  With
   few features Newton's method is therefore used if the loss is smooth, the features are very few, or the tolerance is
-  very small.  With other losses descent begins, with very few features only where few epochs suffice
-  (``Facts.few_epochs``): it is fast on separable data, and elsewhere Newton's method takes over
-  at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  Over
-  files larger than memory it begins at once, with samples, since every epoch reads all of them: 20 passes instead of 32
-  in ``benchmarks/larger_than_memory.py``.  With many features, as in text, rows share few features: dual coordinate
-  descent needs few epochs, and the linear systems of Newton's method are large.  With a large C a smooth loss needs
-  more of them, and there too the pace decides.  With many entries in long rows, which are few features but hundreds,
-  L-BFGS needs less than ten evaluations if the features are well conditioned, and Newton's method several products for
-  each step: L-BFGS begins, and its pace decides (``benchmarks/solvers.py --family "long rows"``).
+  very small; but descent begins where a smooth loss needs few epochs of cheap steps, and where a Newton step, whose
+  Hessian of long sparse rows or factorization is costly, takes as long as several epochs.  With other losses descent
+  begins, with very few features only where few epochs suffice (``Facts.few_epochs``): it is fast on separable data,
+  and elsewhere Newton's method takes over at its present pace (``solving.handover``, ``newton_cost``) and needs fewer
+  steps from there than from zero.  Over files larger than memory it begins at once, with samples, since every epoch
+  reads all of them: 20 passes instead of 32 in ``benchmarks/larger_than_memory.py``.  With many features, as in text,
+  rows share few features: dual coordinate descent needs few epochs, and the linear systems of Newton's method are
+  large.  With a large C a smooth loss needs more of them, and there too the pace decides.  Elsewhere, with many entries
+  in long rows, which are few features but hundreds, L-BFGS needs less than ten evaluations if the features are well
+  conditioned, and Newton's method several products for each step: L-BFGS begins, and its pace decides
+  (``benchmarks/solvers.py --family "long rows"``).
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
@@ -57,7 +59,7 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Solver
-from fenchel.solvers.facts import Facts, facts_of
+from fenchel.solvers.facts import COSTLY_STEP, Facts, facts_of
 from fenchel.solvers.interior_point_cost import patience, predicted_passes
 from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton_cost import newton_passes, newton_passes_of_lbfgs
@@ -169,6 +171,15 @@ TABLE = (
         newton_passes,
     ),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
+    Row(
+        "smooth loss, and few epochs of cheap steps or costly Newton steps",
+        lambda facts: (
+            facts.smooth and not facts.quadratic and ((facts.cheap_steps and facts.few_epochs) or facts.costly_newton)
+        ),
+        ("dual_coordinate", "newton"),
+        COSTLY_STEP,
+        newton_passes,
+    ),
     Row(
         "smooth loss and many entries in long rows",
         lambda facts: facts.smooth and facts.ridge and facts.long_rows and facts.outputs == 1 and not facts.in_blocks,

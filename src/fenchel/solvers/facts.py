@@ -9,7 +9,9 @@ import numpy as np
 
 from fenchel.designs.chains import ChainDesign
 from fenchel.problem import Problem
+from fenchel.risks import MeanRisk
 from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton_cost import step_passes
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.sequences import Sequences
@@ -24,8 +26,13 @@ _MANY_ENTRIES, _LONG_ROW = 1 << 22, 64
 
 #: entries of X from which, and curvature up to which, a few epochs of dual coordinate descent take less time than
 #: Newton steps: 0.35 to 0.8 of it with hinges, tubes and absolute errors on 8,200 to 150,000 rows of 8 to 30 made-up
-#: features; fewer rows, or a free intercept, which descent finds slowly, took up to several times as long
+#: features; fewer rows, or a free intercept, which descent finds slowly, took up to several times as long.  With smooth
+#: piecewise quadratic losses 0.4 to 0.8 on a9a, w8a, mushrooms and connections@40000 to 1e-1 and 1e-3, and 0.45 to 1.16
+#: to 1e-6; the steps of the logistic loss have logarithms, and took up to 1.8 times as long
 _EPOCH_ENTRIES, _EASY_CURVATURE = 1 << 16, 0.3
+#: data passes that take as long as a Newton step, from which descent is tried first with smooth losses: this many
+#: passes, after which its pace decides, are less than one of the five to twenty Newton steps that follow
+COSTLY_STEP = 8.0
 #: bounds of the rule of labelled sequences, measured by benchmarks/sequence_rules.py (docs/sequences.md).  Weights of
 #: chains up to which L-BFGS is at most hundredths of a second behind exponentiated gradient steps, or ahead
 _FEW_CHAIN_WEIGHTS = 256
@@ -88,6 +95,14 @@ class Facts:
     ridge: bool = False
     #: whether there is an intercept, which is not regularized
     intercept: bool = False
+    #: whether the conjugate of the loss of a mean is piecewise quadratic, so that dual steps are formulas
+    cheap_steps: bool = False
+    #: whether the second derivative of the loss is bounded: where it is not, dual steps are short
+    bounded_hess: bool = False
+    #: whether the loss is quadratic, so that one Newton step is the solution
+    quadratic: bool = False
+    #: data passes of dual coordinate descent that take as long as a Newton step
+    newton_step: float = 0.0
     #: whether ``newton_cg`` solves a joint problem at once, with a Hessian of all its unknowns
     tiny_classes: bool = False
 
@@ -103,9 +118,24 @@ class Facts:
 
     @property
     def few_epochs(self) -> bool:
-        """Whether dual coordinate descent on a loss with kinks ends after a few epochs, on more than little data."""
+        """Whether dual coordinate descent with piecewise quadratic losses ends after a few epochs, on enough data."""
         easy = self.entries > _EPOCH_ENTRIES and self.curvature <= _EASY_CURVATURE
-        return easy and self.ridge and not self.intercept and self.outputs == 1 and not self.in_blocks
+        return easy and self._plain_mean and not self.intercept
+
+    @property
+    def costly_newton(self) -> bool:
+        """Whether a Newton step takes longer than the epochs after which the pace of descent is known.
+
+        On many entries in long rows L-BFGS precedes Newton steps, and epochs with logarithms take as long (mnist, all
+        rows: 0.6 to 1.2 of the time with the squared hinge, 0.7 to 1.4 with the logistic loss).
+        """
+        costly = self.newton_step >= COSTLY_STEP and self.bounded_hess and self._plain_mean
+        return costly and (self.cheap_steps or not self.long_rows)
+
+    @property
+    def _plain_mean(self) -> bool:
+        """Whether there is one output, with ridge, and X is in memory."""
+        return self.ridge and self.outputs == 1 and not self.in_blocks
 
     @property
     def dual_chain_steps(self) -> bool:
@@ -143,6 +173,14 @@ def _chain_pairs(sequences: Sequences) -> float:
 def _share_few_features(design: ChainDesign) -> bool:
     tokens, features = design.tokens.shape
     return design.tokens.stored_entries <= features * max(_FEW_TOKENS, _FEW_OF_TOKENS * tokens)
+
+
+def _is_quadratic(mean: MeanRisk) -> bool:
+    pieces = mean.loss.piecewise_quadratic()
+    if pieces is None or pieces.epsilon:
+        return False
+    low, high = mean.loss.domain(mean.labels[:1])
+    return bool(np.all(np.isinf(low)) and np.all(np.isinf(high)))
 
 
 def _are_tiny(problem: Problem) -> bool:
@@ -184,6 +222,10 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         outputs=1 if mean is None or mean.labels.ndim == 1 else mean.labels.shape[1],
         ridge=regularizer.l1_ratio == 0.0 and regularizer.free_directions() is None,
         intercept=problem.intercept,
+        cheap_steps=mean is not None and mean.loss.piecewise_quadratic() is not None,
+        bounded_hess=mean is not None and bool(np.isfinite(mean.loss.largest_curvature)),
+        quadratic=mean is not None and risk.smooth and _is_quadratic(mean),
+        newton_step=step_passes(problem.design),
         tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and _are_tiny(problem),
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 
+from fenchel.designs import Design
 from fenchel.problem import Problem
 from fenchel.solvers.newton.direction import MOST_FEATURES
 
@@ -23,8 +24,10 @@ from fenchel.solvers.newton.direction import MOST_FEATURES
 _PASSES_PER_DIGIT, _LEAST, _MOST = 7.0, 1.0, 16.0
 #: features for which the Hessian of a step costs about as much as its products
 _FEATURES = 250.0
-
-
+#: what a Newton step computes beside its products, in the time that descent takes for an entry of X: a product of two
+#: entries of a sparse row, and an operation of the factorization (mnist, w8a, and made-up sparse rows of 600 to 1,000
+#: features).  The Hessian of dense rows is a matrix product, which takes as long as a few passes
+_HESSIAN_ENTRY, _FACTOR_OPERATION = 0.2, 1.0 / 130.0
 #: evaluations of L-BFGS that take as long as the Newton method: for all gaps, and for each decimal digit
 _EVALUATIONS, _EVALUATIONS_PER_DIGIT = 10.0, 2.0
 
@@ -33,6 +36,15 @@ def _digits(problem: Problem, target_gap: float) -> float:
     """The decimal digits from R(0) to this gap, within bounds."""
     share = target_gap / problem.risk.value_at_zero if problem.risk.value_at_zero > 0.0 else 1.0
     return min(max(-math.log10(share) if share > 0.0 else _MOST, _LEAST), _MOST)
+
+
+def step_passes(design: Design) -> float:
+    """The data passes of dual coordinate descent that take as long as the Hessian of a Newton step and its factors."""
+    (rows, features), entries = design.shape, max(1, design.stored_entries)
+    if features > MOST_FEATURES:
+        return 0.0
+    row = entries / rows if entries < rows * features else 0.0
+    return _HESSIAN_ENTRY * row / 2.0 + _FACTOR_OPERATION * features**3 / (3.0 * entries)
 
 
 def newton_passes(problem: Problem, target_gap: float) -> float:

@@ -23,18 +23,20 @@ The other arguments are those of ``loop.run_epoch``.  All probabilities are posi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.compile.loop import helper, loop, summing_helper
-from fenchel.compile.primitives.class_rows import add_row, add_scores
+from fenchel.compile.lanes import aligned_zeros
+from fenchel.compile.loop import helper, summing_helper, uncounted_loop
+from fenchel.compile.primitives.class_lanes import add_class_row, add_class_scores
 from fenchel.compile.primitives.copying import copy
-from fenchel.compile.primitives.epoch import begin, keep
+from fenchel.compile.primitives.epoch import Part, Tally, begin, keep
+from fenchel.designs.rows import Rows
 from fenchel.risks import MulticlassRisk
-from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE
-from fenchel.solvers.block_coordinate.loop_intercepts import intercept_scores, move_intercepts
+from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, Blocks
+from fenchel.solvers.block_coordinate.loop_intercepts import Intercepts, intercept_scores, move_intercepts
 
 #: log 0, as a number whose product with zero is zero: an example before its first step has p = e_y
 UNSEEN = -1e300
@@ -150,16 +152,26 @@ def _store(alpha: Any, p: Any, label: int, scale: float, change: Any) -> None:
     alpha[label] = beside
 
 
-@loop
-def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: Any, part: Any) -> Any:
+class Workspace(NamedTuple):
+    """Arrays for the subproblem of one example: of k numbers, and of K with the lanes that pad them."""
+
+    #: K
+    scores: Any
+    before: Any
+    p: Any
+    log_p: Any
+    #: of v, as a multiple of x_i; K, of which those behind k stay zero
+    change: Any
+
+
+@uncounted_loop
+def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: Any, work: Any, part: Any) -> Any:
     """One part of an epoch; returns its ``Tally``.  ``blocks.bounds`` and ``sum_bound`` are not used."""
     alpha, v, classes, table = blocks.alpha, blocks.v, blocks.classes, blocks.table
     (state, constant, square), order = intercepts, part.order
-    count = np.uint64(v.shape[1])
+    scores, before, p, log_p, change = work
+    count = np.uint64(len(p))
     remaining, violation, changes, gap = begin(part)
-    scores, before, p, log_p, change = (
-        np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
-    )  # fmt: skip
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
         i = np.uint64(order[t])
         label, scale, curvature, new = classes[i], table[i, SCALE], table[i, CURVATURE], False
@@ -168,7 +180,7 @@ def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: An
             new |= log_p[j] <= UNSEEN
         before[label] += 1.0
         intercept_scores(state, table[i, CENTRING], scores)
-        add_scores(rows, i, v, scores)
+        add_class_scores(rows, i, v, scores)
         if new:
             own_gap = first_step(scores, label, curvature, p, log_p)
         else:
@@ -183,6 +195,16 @@ def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: An
         changes += 1
         copy(log_p, logs[i])
         _store(alpha[i], p, label, scale, change)
-        add_row(images, i, change, v)
+        add_class_row(images, i, change, v)
         move_intercepts(state, constant, square - table[i, CENTRING], change)
     return remaining, violation, changes, gap
+
+
+def run_epoch_softmax(
+    rows: Rows, images: Rows, blocks: Blocks, logs: Floats, intercepts: Intercepts, part: Part
+) -> Tally:
+    """One part of an epoch; ``rows`` and ``images`` are as in ``loop.run_epoch``."""
+    scores, change = aligned_zeros((2, blocks.v.shape[1]))
+    before, p, log_p = np.zeros((3, logs.shape[1]))
+    work = Workspace(scores, before, p, log_p, change)
+    return Tally(*epoch_softmax(rows, images, blocks, logs, intercepts, work, part))

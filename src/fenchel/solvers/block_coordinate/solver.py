@@ -42,7 +42,7 @@ from fenchel.solvers.block_coordinate.cached_gram import epoch_on_demand
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, Blocks, ClassLists
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.solvers.block_coordinate.loop_intercepts import INTERCEPT, SUM, Intercepts, recentred
-from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax, first_intercept, logarithms
+from fenchel.solvers.block_coordinate.loop_softmax import first_intercept, logarithms, run_epoch_softmax
 from fenchel.solvers.block_coordinate.state import State
 from fenchel.solvers.curvature import CANCELLATION, check_curvatures, near_mean, squared_norms
 from fenchel.solvers.shrinking import ActiveSet, random_state
@@ -198,8 +198,8 @@ class BlockCoordinate(Solver):
         listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES and not softmax
         listed = listed and not in_parts
         room = padded(min(_MOST_LISTED, risk.outputs // 2)) if listed else 0
-        # the loops of hinges take several classes at a time
-        width = risk.outputs if softmax else padded(risk.outputs)
+        # the loops take several classes at a time
+        width = padded(risk.outputs)
         kind = np.float32 if single and not softmax else np.float64
         sizes = np.array([problem.design.mean_square, float(shares @ table[:, CURVATURE])])
         moderate = bool(np.all((sizes >= 1.0 / _MODERATE) & (sizes <= _MODERATE)))
@@ -247,7 +247,7 @@ class BlockCoordinate(Solver):
             arrays = state.blocks.v, state.intercepts.state
             state.average = RunningAverage(arrays, max(turns / risk.examples, _PASSES_BETWEEN_AVERAGES))
         if softmax and problem.intercept:
-            state.intercepts.state[INTERCEPT] = first_intercept(risk)
+            state.intercepts.state[INTERCEPT, : risk.outputs] = first_intercept(risk)
         if warm is not None and problem.fits(warm.model):
             self._warm(state, warm)
         return state
@@ -255,12 +255,12 @@ class BlockCoordinate(Solver):
     def _warm(self, state: State, warm: Warm) -> None:
         """Begin at the dual point of the warm start, scaled back for a lam that has become smaller."""
         problem, theta = state.problem, np.asarray(warm.witness.theta)
-        alpha, intercepts = state.blocks.alpha, state.intercepts.state
+        alpha, intercepts = state.alpha, state.intercepts.state
         if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
             return
         for rows, part in problem.multiclass_risk.parts():
             shares, inside = part.shares[:, None], part.project(theta[rows])
-            alpha[rows, : problem.risk.outputs] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
+            alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
             if len(state.logs):
                 state.logs[rows] = logarithms(alpha[rows], part.classes)
         if problem.intercept and warm.model.intercept is not None:
@@ -326,7 +326,7 @@ class BlockCoordinate(Solver):
         if cached is not None:
             tally = epoch_on_demand(state, cached, part)
         elif len(state.logs):
-            tally = epoch_softmax(state.rows, state.images, state.blocks, state.logs, state.intercepts, part)
+            tally = run_epoch_softmax(state.rows, state.images, state.blocks, state.logs, state.intercepts, part)
         else:
             found = state.epochs(part, entries, target, turns, self.shrinking)
             tally, used = found.tally, found.turns

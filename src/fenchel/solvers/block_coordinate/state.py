@@ -149,7 +149,7 @@ class State:
         alpha, v, places = self.blocks.alpha, self.blocks.v, (np.arange(len(shares)), self.blocks.classes)
         if len(self.logs):
             # the entropy, of p = e_y - alpha
-            found = np.einsum("i,ij,ij->", shares, alpha, self.logs) - float(shares @ self.logs[places])
+            found = np.einsum("i,ij,ij->", shares, self.alpha, self.logs) - float(shares @ self.logs[places])
         else:
             found = float(shares @ alpha[places])
         kernel = problem.design.kernel() is not None
