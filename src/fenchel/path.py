@@ -158,7 +158,7 @@ class _Points:
                     block = next(blocks)
                 middle = stopwatch.clock()
                 problems = [self.problem.with_lam(lam) for lam in lams[done : done + len(block)]]
-                verdicts = judge_all(problems, block)
+                verdicts = judge_all(problems, block, tol=self.options["tol"])
             except KeyboardInterrupt:
                 # the next point ends at once, with this reason
                 self.options = {**self.options, "stop_requested": lambda: True}

@@ -12,6 +12,7 @@ P is finite              ``_finite_gap``
 P is infinite            ``_bound_alone``: a constraint is violated; the lower bound stands
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
 many :math:`\lambda`     ``outputs.judge_all``: products and sums over examples are computed for all of them at once
+least squares            ``moments.judge_by_moments``: these for many :math:`\lambda` from the Gram matrix
 several outputs          ``outputs.judge_outputs``: the same for problems that differ in their labels
 rows elsewhere           ``by_groups.judged_by_groups``: sums over the examples are computed beside their rows
 two verdicts             ``best_of``: the better model with the better witness

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.certificate import gram_of, moments_of
 from fenchel.problem import Model, Problem
 from fenchel.solvers.l1.loop_gram import descend_path
-from fenchel.solvers.l1.working_set import OutputState, constant_curvature, reused
+from fenchel.solvers.l1.working_set import OutputState, reused
 from fenchel.solvers.threads import Parts, weighted_gram
 
 #: largest number of features, and the same as a multiple of the number of values of lambda that share the Gram matrix
@@ -32,13 +33,13 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
     """Return whether the points of a path are proposed by this module."""
     features, risk = problem.design.shape[1], problem.mean_risk
     few = features <= min(_MOST_FEATURES, _FEATURES_PER_LAM * len(lams))
-    return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and constant_curvature(risk)
+    return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and risk.curvature is not None
 
 
 def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]]:
     """Yield models for the values of lam in turn, a block of them at a time."""
-    moments, form = _moments(problem), problem.mean_risk.loss.piecewise_quadratic()
-    assert form is not None
+    moments, kappa = _moments(problem), problem.mean_risk.curvature
+    assert kappa is not None
     if moments is None:
         return
     gram, correlations, square = moments
@@ -48,7 +49,7 @@ def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Itera
     together = max(1, _WORK_OF_CALL // (_MAX_SWEEPS * max(1, len(start)) ** 2))
     for begin in range(0, len(lams), step):
         # R = r^T C r / (2 kappa)
-        scaled = form.kappa * np.asarray(lams[begin : begin + step], dtype=np.float64)
+        scaled = kappa * np.asarray(lams[begin : begin + step], dtype=np.float64)
         weights = np.empty((len(scaled), len(start)))
         for k in range(0, len(scaled), together):
             part = slice(k, k + together)
@@ -64,13 +65,12 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     The next step selects a working set, unless the certificate ends the solve before.
     """
     problem, risk = output.problem, output.problem.mean_risk
-    form = risk.loss.piecewise_quadratic()
-    assert form is not None
-    moments = _moments(problem)
+    moments, kappa = _moments(problem), risk.curvature
+    assert kappa is not None
     if moments is None:
         return 1.0
     gram, correlations, square = moments
-    weights, lams = np.empty((1, len(output.weights))), np.array([form.kappa * problem.lam])
+    weights, lams = np.empty((1, len(output.weights))), np.array([kappa * problem.lam])
     # P is at most R(0)
     tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), _LEAST_TOLERANCE)
     gap = descend_path(gram, correlations, square, lams, output.weights, tol, _MAX_SWEEPS, weights)
@@ -88,8 +88,13 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
 
 def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
     """G, q and y^T C y, centred beside an intercept; None if a column is so far from zero that centring cancels."""
-    design, risk = problem.design, problem.mean_risk
-    gram, mean = reused(
+    design, risk, known = problem.design, problem.mean_risk, gram_of(problem)
+    if known is not None and not problem.intercept:
+        found = moments_of(problem)
+        assert found is not None
+        # nothing writes to those of certificates
+        return found.gram.copy(), found.correlations.copy(), found.square
+    gram, mean = known or reused(
         design,
         "gram",
         risk.shares,
