@@ -70,7 +70,7 @@ def test_bounds_hold_in_rational_numbers(size, offset, dtype, weighted, regulari
             assert abs(primal - Fraction(certificate.primal)) <= Fraction(certificate.primal_error)
             assert dual is not None, "theta is not feasible"
             assert dual >= Fraction(certificate.dual) - Fraction(certificate.dual_error)
-    assert from_moments >= 4
+    assert from_moments >= 3
 
 
 @intercepts
@@ -89,7 +89,7 @@ def test_they_are_those_from_the_scores(intercept):
 
 @intercepts
 def test_a_gap_near_their_errors_is_computed_from_the_scores(intercept):
-    problem, lams = case(np.random.default_rng(5), intercept=intercept, offset=100.0, rows=300)
+    problem, lams = case(np.random.default_rng(5), intercept=intercept, offset=10.0, rows=300)
     problems = [problem.with_lam(lam) for lam in lams[1:]]
     best = [Model(solution.model.weights, None if intercept else 0.0) for solution in follow(problem, lams[1:], tol=0)]
     plain = replace(problem, design=problem.design.part(0, 300))

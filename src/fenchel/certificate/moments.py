@@ -42,9 +42,9 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.certificate.dual import Bound
 from fenchel.certificate.gap import Verdict, verdict_of
-from fenchel.certificate.primal import check_weights, primal_of
+from fenchel.certificate.primal import check_intercept, check_weights, primal_of
 from fenchel.certificate.rounding import NEAR_FLOOR, Spread, errors_of_terms
-from fenchel.numerics.rounding import UNIT, gamma
+from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 
@@ -56,8 +56,8 @@ _OF_TERM = 8.0
 _UPWARDS = 1.0 + 1e-6
 #: largest relative error of the moments, whose square is small
 _LARGEST_ERROR = 1e-8
-#: errors, as a share of tol, that finer bounds need not improve
-_NEGLIGIBLE = 1e-3
+#: errors that finer bounds need not improve, as a share of tol, and relative to the objective
+_NEGLIGIBLE, _SMALL = 0.1, 1e-9
 #: size of a moment whose products may underflow
 _UNDERFLOW = 2.0**-500
 
@@ -91,7 +91,7 @@ def gram_of(problem: Problem) -> tuple[Floats, Floats] | None:
     They are kept for other values of lam and other labels, and ``judge_all`` uses them from then on.
     """
     design, mean = problem.design, problem.risk.separable()
-    if mean is None or mean.outputs is not None or mean.curvature is None or design.kernel() is not None:
+    if mean is None or mean.outputs is not None or mean.conjugate_curvature is None or design.kernel() is not None:
         return None
     known = _known_gram(problem, mean)
     if known is None:
@@ -110,18 +110,22 @@ def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | Non
 def moments_of(problem: Problem) -> Moments | None:
     """The moments of a problem whose ``gram_of`` is known; None otherwise."""
     design, mean = problem.design, problem.risk.separable()
-    known = None if mean is None or mean.outputs is not None or mean.curvature is None else _known_gram(problem, mean)
+    known = (
+        None
+        if mean is None or mean.outputs is not None or mean.conjugate_curvature is None
+        else _known_gram(problem, mean)
+    )
     if mean is None or known is None:
         return None
     (gram, means), shares, labels = known, mean.shares, mean.labels
     of_labels = design.reusable.get(_OF_LABELS)
     if of_labels is None or not np.array_equal(of_labels[0], labels):
         weighted = shares * labels
-        sums = np.array([labels @ weighted, shares @ labels])
+        sums = np.array([tree_sum(weighted * labels), tree_sum(weighted)])
         of_labels = design.reusable[_OF_LABELS] = _frozen(labels, design.adjoint(weighted), sums)
     _, correlations, sums = of_labels
     square, label_mean = sums.tolist()
-    roundings = max(len(shares), design.adjoint_roundings) + mean.share_roundings + _OF_TERM
+    roundings = max(design.adjoint_roundings, tree_depth(len(shares))) + mean.share_roundings + _OF_TERM
     error = (4.0 if problem.intercept else 1.0) * gamma(roundings) + 3.0 * gamma(len(means) + 4.0)
     with np.errstate(invalid="ignore"):
         lengths = _UPWARDS * np.sqrt(np.diagonal(gram)) + _UNDERFLOW
@@ -145,6 +149,7 @@ class ResidualWitness(Witness):
         vars(self).update(problem=problem, model=model, scale=scale, conjugate_bound=None, decomposition=None)
 
     problem: Problem
+    #: with the best intercept for its weights
     model: Model
     scale: float
 
@@ -161,11 +166,10 @@ class ResidualWitness(Witness):
 def judge_by_moments(problems: Sequence[Problem], models: Sequence[Model], tol: float) -> list[Verdict | None]:
     """The verdicts on models and minus the gradients at their scores, for problems that differ in lam only.
 
-    None for each point whose gap is near the errors, if these are no small share of ``tol``, and for all where the
-    moments are not known yet.
+    None for each point whose gap is near the errors, if these are no small share of ``tol`` and of the objective, and
+    for all where the moments are not known yet.
     """
-    first = problems[0]
-    moments = moments_of(first) if all(_has_best_intercept(first, model) for model in models) else None
+    first, moments = problems[0], moments_of(problems[0])
     if moments is None or not moments.relative_error <= _LARGEST_ERROR:
         return [None] * len(problems)
     for problem, model in zip(problems, models, strict=True):
@@ -176,24 +180,20 @@ def judge_by_moments(problems: Sequence[Problem], models: Sequence[Model], tol: 
     products = of_residuals.square - weights @ of_residuals.correlations
     squares = products - np.einsum("ij,ij->i", weights, slopes)
     sizes = _UPWARDS * (moments.label_length + np.abs(weights) @ moments.lengths)
-    intercepts = (moments.label_mean - weights @ moments.mean).tolist() if first.intercept else [0.0] * len(weights)
-    filled = [Model(*each) for each in zip(weights, intercepts, strict=True)]
+    best = (moments.label_mean - weights @ moments.mean).tolist() if first.intercept else [0.0] * len(weights)
     largest, norm = float(np.max(moments.lengths)), float(np.linalg.norm(moments.lengths))
-    numbers = zip(products.tolist(), squares.tolist(), sizes.tolist(), strict=True)
+    numbers = zip(best, products.tolist(), squares.tolist(), sizes.tolist(), strict=True)
     return [
         _verdict(problem, model, v, *each, moments.relative_error, Spread(largest, norm), tol)
-        for problem, model, v, each in zip(problems, filled, slopes, numbers, strict=True)
+        for problem, model, v, each in zip(problems, models, slopes, numbers, strict=True)
     ]
-
-
-def _has_best_intercept(problem: Problem, model: Model) -> bool:
-    return model.intercept is None if problem.intercept else model.intercept == 0.0
 
 
 def _verdict(
     problem: Problem,
     model: Model,
     slopes: Floats,
+    best: float,
     product: float,
     square: float,
     size: float,
@@ -201,13 +201,19 @@ def _verdict(
     lengths: Spread,
     tol: float,
 ) -> Verdict | None:
-    """The verdict of one model, with the best multiple of its dual point; None near the errors of the moments."""
-    curvature = problem.mean_risk.curvature
+    """The verdict of one model, with the best multiple of its dual point; None near the errors of the moments.
+
+    ``best`` is the best intercept for its weights, with an error of epsilon a.
+    """
+    curvature = problem.mean_risk.conjugate_curvature
     assert curvature is not None
     regularizer, error = problem.regularizer, relative_error * size * size / curvature
     if not square > 0.0:
         return None
-    primal = primal_of(problem, model, None, 0.5 * square / curvature)
+    intercept = best if model.intercept is None else model.intercept
+    check_intercept(problem, intercept)
+    model, away = Model(model.weights, intercept), float(intercept) - best
+    primal = primal_of(problem, model, None, 0.5 * (square + away * away) / curvature)
     v = slopes / (curvature * problem.lam)
     spread = lengths.scaled(_UPWARDS * relative_error * size / (curvature * problem.lam))
     largest = regularizer.largest_scale(v, spread.largest)
@@ -221,17 +227,16 @@ def _verdict(
     if not (math.isfinite(value) and value > -problem.risk.conjugate_at_zero):
         return None
     bound = Bound(value, _NO_THETA, v, conjugate, _BALANCED, penalty=own)
-    of_risk = 0.5 * error + 2.0 * UNIT * primal.risk
+    of_risk = 0.5 * error + 4.0 * UNIT * primal.risk
     if problem.intercept:
-        # the intercept is near the best one
-        of_risk += relative_error * error
+        of_risk += relative_error * (error + abs(away) * size / curvature)
     of_conjugate = _UPWARDS * (scale + 0.5 * scale * scale) * (error + 8.0 * UNIT * size * size / curvature)
     errors = errors_of_terms(problem, primal, bound, of_risk, spread.scaled(scale), of_conjugate)
-    enough = max((primal.value - value) / NEAR_FLOOR, _NEGLIGIBLE * tol * primal.value)
+    enough = max((primal.value - value) / NEAR_FLOOR, min(_NEGLIGIBLE * tol, _SMALL) * primal.value)
     if not errors.primal + errors.dual < enough:
         return None
     found = verdict_of(problem, primal, bound, _NO_WITNESS, errors)
-    return found._replace(witness=ResidualWitness(problem, model, scale))
+    return found._replace(witness=ResidualWitness(problem, Model(model.weights, best), scale))
 
 
 #: theta is not read, and its sum is zero

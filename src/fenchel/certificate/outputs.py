@@ -25,7 +25,7 @@ from fenchel.certificate.dual import (
     usable,
 )
 from fenchel.certificate.gap import Verdict, judge, verdict_of
-from fenchel.certificate.moments import judge_by_moments
+from fenchel.certificate.moments import gram_of, judge_by_moments
 from fenchel.certificate.primal import Primal, check_weights, evaluate, evaluate_all, level_of
 from fenchel.certificate.rescaling import largest_multiple
 from fenchel.certificate.rounding import (
@@ -44,8 +44,14 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 
 
-def judge_outputs(problem: Problem, model: Model, witness: Witness) -> list[Verdict]:
-    """The verdict of ``judge`` for each output of a mean of losses with ridge, with the finer bounds on errors."""
+def judge_outputs(problem: Problem, model: Model, witness: Witness | None, *, tol: float = 0.0) -> list[Verdict]:
+    """The verdict of ``judge`` for each output of a mean of losses with ridge, with the finer bounds on errors.
+
+    Without a witness, which a mean of one quadratic loss does not need, it is that of ``judge_all`` with the moments.
+    """
+    if witness is None:
+        gram_of(problem)
+        return judge_all([problem], [model], tol=tol)
     if problem.risk.outputs is None or problem.risk.separable() is None:
         return [judge(problem, model, witness)]
     weights, problems = np.asarray(model.weights, dtype=np.float64), problem.outputs_apart

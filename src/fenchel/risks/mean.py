@@ -186,7 +186,7 @@ class MeanRisk(Risk):
         ``VERY_FEW_SCORES`` examples, for a t that is rounded and a t theta that is: with depth m of the tree and k of
         ``share_roundings``, m + 3 roundings of L and m + 6 + 2k of Q, where it has twice and three times m + 1 + k.
         """
-        kappa = self.curvature
+        kappa = self.conjugate_curvature
         if kappa is None:
             return None
         squares = self._per_share(theta)
@@ -194,7 +194,7 @@ class MeanRisk(Risk):
         return -tree_sums(theta * self.labels), 0.5 * kappa * tree_sums(squares)
 
     @cached_property
-    def curvature(self) -> float | None:
+    def conjugate_curvature(self) -> float | None:
         """The second derivative of f* if that is one quadratic: f = (s - y)^2 / 2 over this number; else None."""
         form = self.loss.piecewise_quadratic()
         return form.kappa if form is not None and form.epsilon == 0.0 and self._everywhere else None

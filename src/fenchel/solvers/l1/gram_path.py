@@ -18,7 +18,7 @@ _MOST_FEATURES, _FEATURES_PER_LAM = 1000, 20
 #: the estimate of the gap of a point, as a share of the tolerance, and most sweeps
 _TOLERANCE, _MAX_SWEEPS = 0.3, 300
 #: smallest tolerance for which the estimate of the gap is accurate
-_LEAST_TOLERANCE = 1e-9
+LEAST_TOLERANCE = 1e-9
 #: variance of a column, relative to its mean square, below which centring G loses too many digits
 _LEAST_SPREAD = 1e-6
 #: and below which the column counts as constant
@@ -33,12 +33,12 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
     """Return whether the points of a path are proposed by this module."""
     features, risk = problem.design.shape[1], problem.mean_risk
     few = features <= min(_MOST_FEATURES, _FEATURES_PER_LAM * len(lams))
-    return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and risk.curvature is not None
+    return few and tol >= LEAST_TOLERANCE and risk.outputs is None and risk.conjugate_curvature is not None
 
 
 def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]]:
     """Yield models for the values of lam in turn, a block of them at a time."""
-    moments, kappa = _moments(problem), problem.mean_risk.curvature
+    moments, kappa = _moments(problem), problem.mean_risk.conjugate_curvature
     assert kappa is not None
     if moments is None:
         return
@@ -65,14 +65,14 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     The next step selects a working set, unless the certificate ends the solve before.
     """
     problem, risk = output.problem, output.problem.mean_risk
-    moments, kappa = _moments(problem), risk.curvature
+    moments, kappa = _moments(problem), risk.conjugate_curvature
     assert kappa is not None
     if moments is None:
         return 1.0
     gram, correlations, square = moments
     weights, lams = np.empty((1, len(output.weights))), np.array([kappa * problem.lam])
     # P is at most R(0)
-    tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), _LEAST_TOLERANCE)
+    tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), LEAST_TOLERANCE)
     gap = descend_path(gram, correlations, square, lams, output.weights, tol, _MAX_SWEEPS, weights)
     scores = problem.design.scores(weights[0])
     intercept = float(problem.best_intercept(scores)) if problem.intercept else 0.0
