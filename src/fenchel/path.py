@@ -174,10 +174,12 @@ class _Points:
 
     def accepted(self, proposal: Verdict | None) -> Solution | None:
         """The solution of a proposal that meets the tolerance."""
-        if proposal is None or self._must_stop() or not proposal.certificate.meets(self.options["tol"]):
+        if proposal is None or self._must_stop():
             return None
         certificate, model, witness, known = proposal
         status = Status.CONVERGED if certificate.proves(self.options["tol"]) else Status.FLOOR
+        if status is Status.FLOOR and not certificate.meets(self.options["tol"]):
+            return None
         point = TracePoint(*self.seconds, self.passes, certificate.primal, certificate.dual)
         return Solution(
             model,

@@ -210,10 +210,12 @@ def _verdict(
     regularizer, error = problem.regularizer, relative_error * size * size / curvature
     if not square > 0.0:
         return None
-    intercept = best if model.intercept is None else model.intercept
-    check_intercept(problem, intercept)
-    model, away = Model(model.weights, intercept), float(intercept) - best
-    primal = primal_of(problem, model, None, 0.5 * (square + away * away) / curvature)
+    fitted = model if model.intercept == best else Model(model.weights, best)
+    given, away = fitted, 0.0
+    if model.intercept is not None and model is not fitted:
+        check_intercept(problem, model.intercept)
+        given, away = model, float(np.asarray(model.intercept)) - best
+    primal = primal_of(problem, given, None, 0.5 * (square + away * away) / curvature)
     v = slopes / (curvature * problem.lam)
     spread = lengths.scaled(_UPWARDS * relative_error * size / (curvature * problem.lam))
     largest = regularizer.largest_scale(v, spread.largest)
@@ -236,7 +238,7 @@ def _verdict(
     if not errors.primal + errors.dual < enough:
         return None
     found = verdict_of(problem, primal, bound, _NO_WITNESS, errors)
-    return found._replace(witness=ResidualWitness(problem, Model(model.weights, best), scale))
+    return found._replace(witness=ResidualWitness(problem, fitted, scale))
 
 
 #: theta is not read, and its sum is zero
