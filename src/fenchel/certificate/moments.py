@@ -237,10 +237,9 @@ def _verdict(
     enough = max((primal.value - value) / NEAR_FLOOR, min(_NEGLIGIBLE * tol, _SMALL) * primal.value)
     if not errors.primal + errors.dual < enough:
         return None
-    found = verdict_of(problem, primal, bound, _NO_WITNESS, errors)
-    return found._replace(witness=ResidualWitness(problem, fitted, scale))
+    witness = ResidualWitness(problem, fitted, scale)
+    return verdict_of(problem, primal, bound, witness, errors, held=witness)
 
 
 #: theta is not read, and its sum is zero
 _NO_THETA, _BALANCED = np.zeros(0), np.zeros(1)
-_NO_WITNESS = Witness(_NO_THETA)

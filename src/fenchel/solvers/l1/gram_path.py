@@ -25,8 +25,8 @@ _LEAST_SPREAD = 1e-6
 _CONSTANT = 1e-14
 #: products of one call of the loop at most, about a quarter of a second
 _WORK_OF_CALL = 500_000_000
-#: most points of a block, and their scores (32 MB)
-_MOST_POINTS, _MOST_SCORES = 25, 1 << 22
+#: most points of a block, which share a tenth of a millisecond of calls, and their scores (32 MB)
+_MOST_POINTS, _MOST_SCORES = 100, 1 << 22
 
 
 def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
