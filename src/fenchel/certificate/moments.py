@@ -121,11 +121,13 @@ def moments_of(problem: Problem) -> Moments | None:
     of_labels = design.reusable.get(_OF_LABELS)
     if of_labels is None or not np.array_equal(of_labels[0], labels):
         weighted = shares * labels
-        sums = np.array([tree_sum(weighted * labels), tree_sum(weighted)])
+        # no longer sums than those of the Gram matrix, which has blocks of rows
+        total = tree_sum if len(labels) > design.adjoint_roundings else np.sum
+        sums = np.array([total(weighted * labels), total(weighted)])
         of_labels = design.reusable[_OF_LABELS] = _frozen(labels, design.adjoint(weighted), sums)
     _, correlations, sums = of_labels
     square, label_mean = sums.tolist()
-    roundings = max(design.adjoint_roundings, tree_depth(len(shares))) + mean.share_roundings + _OF_TERM
+    roundings = design.adjoint_roundings + tree_depth(len(shares)) + mean.share_roundings + _OF_TERM
     error = (4.0 if problem.intercept else 1.0) * gamma(roundings) + 3.0 * gamma(len(means) + 4.0)
     with np.errstate(invalid="ignore"):
         lengths = _UPWARDS * np.sqrt(np.diagonal(gram)) + _UNDERFLOW

@@ -88,13 +88,33 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
 
 def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
     """G, q and y^T C y, centred beside an intercept; None if a column is so far from zero that centring cancels."""
-    design, risk, known = problem.design, problem.mean_risk, gram_of(problem)
-    if known is not None and not problem.intercept:
-        found = moments_of(problem)
-        assert found is not None
-        # nothing writes to those of certificates
-        return found.gram.copy(), found.correlations.copy(), found.square
-    gram, mean = known or reused(
+    gram, mean, correlations, square, total = _kept_moments(problem) or _summed_moments(problem)
+    if not problem.intercept:
+        # those of certificates are not to be written to
+        return gram.copy(), correlations.copy(), square
+    squares = np.diagonal(gram)
+    gram = gram - np.outer(mean, mean)
+    constant = np.diagonal(gram) <= _CONSTANT * squares
+    if np.any((np.diagonal(gram) < _LEAST_SPREAD * squares) & ~constant):
+        return None
+    correlations = correlations - mean * total
+    # a column that is constant up to rounding has no weight beside an intercept
+    gram[constant], gram[:, constant], correlations[constant] = 0.0, 0.0, 0.0
+    return gram, correlations, square - total**2
+
+
+def _kept_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, float] | None:
+    """G, X^T c, q, y^T C y and c . y of certificates; None where there are none, or centring y would cancel."""
+    found = None if gram_of(problem) is None else moments_of(problem)
+    if found is None or (problem.intercept and found.square - found.label_mean**2 < _LEAST_SPREAD * found.square):
+        return None
+    return found.gram, found.mean, found.correlations, found.square, found.label_mean
+
+
+def _summed_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, float]:
+    """The same for y less its mean, beside an intercept."""
+    design, risk = problem.design, problem.mean_risk
+    gram, mean = gram_of(problem) or reused(
         design,
         "gram",
         risk.shares,
@@ -102,13 +122,4 @@ def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
     )
     labels = risk.labels - float(risk.shares @ risk.labels) if problem.intercept else risk.labels
     correlations, square = design.adjoint(risk.shares * labels), float(risk.shares @ labels**2)
-    if problem.intercept:
-        squares = np.diagonal(gram)
-        gram = gram - np.outer(mean, mean)
-        constant = np.diagonal(gram) <= _CONSTANT * squares
-        if np.any((np.diagonal(gram) < _LEAST_SPREAD * squares) & ~constant):
-            return None
-        correlations -= mean * float(risk.shares @ labels)
-        # a column that is constant up to rounding has no weight beside an intercept
-        gram[constant], gram[:, constant], correlations[constant] = 0.0, 0.0, 0.0
-    return gram, correlations, square
+    return gram, mean, correlations, square, float(risk.shares @ labels)
