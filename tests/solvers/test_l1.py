@@ -327,7 +327,7 @@ def test_sums_that_a_design_keeps_are_those_of_the_present_weights():
         alone = solve(Problem(X, risk, lam, "l1", True), "prox_newton", tol=1e-9)
         assert last.converged
         np.testing.assert_allclose(last.model.weights, alone.model.weights, atol=1e-6)
-    assert len(design.reusable["second moments"][1]) == 320
+    assert len(design.reusable["gram"][1]) == 320
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -18,13 +18,15 @@ _MOST_FEATURES, _FEATURES_PER_LAM = 1000, 20
 #: the estimate of the gap of a point, as a share of the tolerance, and most sweeps
 _TOLERANCE, _MAX_SWEEPS = 0.3, 300
 #: smallest tolerance for which the estimate of the gap is accurate
-LEAST_TOLERANCE = 1e-9
+_LEAST_TOLERANCE = 1e-9
 #: variance of a column, relative to its mean square, below which centring G loses too many digits
 _LEAST_SPREAD = 1e-6
 #: and below which the column counts as constant
 _CONSTANT = 1e-14
 #: products of one call of the loop at most, about a quarter of a second
 _WORK_OF_CALL = 500_000_000
+#: and before a solve that begins with the same sweeps, about half a millisecond, as its calls take
+_WORK_AT_ONCE = 1 << 19
 #: most points of a block, which share a tenth of a millisecond of calls, and their scores (32 MB)
 _MOST_POINTS, _MOST_SCORES = 100, 1 << 22
 
@@ -33,7 +35,7 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
     """Return whether the points of a path are proposed by this module."""
     features, risk = problem.design.shape[1], problem.mean_risk
     few = features <= min(_MOST_FEATURES, _FEATURES_PER_LAM * len(lams))
-    return few and tol >= LEAST_TOLERANCE and risk.outputs is None and risk.conjugate_curvature is not None
+    return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and risk.conjugate_curvature is not None
 
 
 def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]]:
@@ -59,6 +61,18 @@ def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Itera
         yield [Model(each, intercept) for each in weights]
 
 
+def minimize_at_once(problem: Problem, tol: float) -> Model | None:
+    """The model of an easy problem; None where a few sweeps do not reach ``tol``, relative to the objective."""
+    features, kappa = problem.design.shape[1], problem.mean_risk.conjugate_curvature
+    sweeps = min(_MAX_SWEEPS, _WORK_AT_ONCE // max(1, features) ** 2)
+    moments = _moments(problem) if sweeps and kappa is not None and tol >= _LEAST_TOLERANCE else None
+    if moments is None or kappa is None:
+        return None
+    weights, lams = np.empty((1, features)), np.array([kappa * problem.lam])
+    gap = descend_path(*moments, lams, np.zeros(features), _TOLERANCE * tol, sweeps, weights)
+    return Model(weights[0], None if problem.intercept else problem.no_intercept()) if gap <= _TOLERANCE * tol else None
+
+
 def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     """Minimize over all features by the Gram matrix, in one step; return the data passes.
 
@@ -72,7 +86,7 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     gram, correlations, square = moments
     weights, lams = np.empty((1, len(output.weights))), np.array([kappa * problem.lam])
     # P is at most R(0)
-    tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), LEAST_TOLERANCE)
+    tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), _LEAST_TOLERANCE)
     gap = descend_path(gram, correlations, square, lams, output.weights, tol, _MAX_SWEEPS, weights)
     scores = problem.design.scores(weights[0])
     intercept = float(problem.best_intercept(scores)) if problem.intercept else 0.0
@@ -106,6 +120,8 @@ def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
 def _kept_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, float] | None:
     """G, X^T c, q, y^T C y and c . y of certificates; None where there are none, or centring y would cancel."""
     found = None if gram_of(problem) is None else moments_of(problem)
+    # Newton steps with these weights of the rows take it too
+    _gram(problem)
     if found is None or (problem.intercept and found.square - found.label_mean**2 < _LEAST_SPREAD * found.square):
         return None
     return found.gram, found.mean, found.correlations, found.square, found.label_mean
@@ -114,12 +130,19 @@ def _kept_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, floa
 def _summed_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, float]:
     """The same for y less its mean, beside an intercept."""
     design, risk = problem.design, problem.mean_risk
-    gram, mean = gram_of(problem) or reused(
-        design,
-        "gram",
-        risk.shares,
-        lambda: weighted_gram(design, np.arange(len(risk.shares)), risk.shares, Parts(design)),
-    )
+    gram, mean = _gram(problem)
     labels = risk.labels - float(risk.shares @ risk.labels) if problem.intercept else risk.labels
     correlations, square = design.adjoint(risk.shares * labels), float(risk.shares @ labels**2)
     return gram, mean, correlations, square, float(risk.shares @ labels)
+
+
+def _gram(problem: Problem) -> tuple[Floats, Floats]:
+    """G and X^T c, those of certificates where they have them."""
+    design, shares = problem.design, problem.risk.shares
+    gram, mean = reused(
+        design,
+        "gram",
+        shares,
+        lambda: gram_of(problem) or weighted_gram(design, np.arange(len(shares)), shares, Parts(design)),
+    )
+    return gram, mean

@@ -50,7 +50,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, SolvedOutputs, Solver, Warm, with_present_intercept
-from fenchel.solvers.l1.gram_path import LEAST_TOLERANCE, minimize_by_gram, propose_points, shares_gram
+from fenchel.solvers.l1.gram_path import minimize_at_once, minimize_by_gram, propose_points, shares_gram
 from fenchel.solvers.l1.newton_step import newton_step, small_problem, small_steps
 from fenchel.solvers.l1.working_set import OutputState, columns_of, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
@@ -186,15 +186,14 @@ class ProxNewton(Solver):
 
     def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
         known = gram_of(problem) if problem.design.shape[1] <= _MOST_FORMED and max_iter >= 1.0 else None
-        if known is None or tol < LEAST_TOLERANCE:
+        model = None if known is None else minimize_at_once(problem, tol)
+        if known is None or model is None:
             return None
         # as ``start`` keeps them
         squares = np.diagonal(known[0]).copy()
         reused(problem.design, COLUMN_SQUARES, problem.risk.shares, lambda: (squares,))
         needs.check_norms(squares)
-        for (model,) in propose_points(problem, [problem.lam], tol):
-            return SolvedOutputs(model, None, [1.0])
-        return None
+        return SolvedOutputs(model, None, [1.0])
 
     def expected_gap(self, state: State) -> float:
         return sum(output.gap for output in state.outputs)
