@@ -25,8 +25,8 @@ _LEAST_SPREAD = 1e-6
 _CONSTANT = 1e-14
 #: products of one call of the loop at most, about a quarter of a second
 _WORK_OF_CALL = 500_000_000
-#: and before a solve that begins with the same sweeps, about half a millisecond, as its calls take
-_WORK_AT_ONCE = 1 << 19
+#: and before a solve that begins with the same sweeps: a tenth of a millisecond, a share of what its calls take
+_WORK_AT_ONCE = 1 << 17
 #: most points of a block, which share a tenth of a millisecond of calls, and their scores (32 MB)
 _MOST_POINTS, _MOST_SCORES = 100, 1 << 22
 

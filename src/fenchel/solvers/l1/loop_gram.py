@@ -8,8 +8,8 @@ read X.  Neither does an estimate of the duality gap of :math:`\theta = t\,C r`,
 
 .. math:: r^T C r = y^T C y - 2 q\cdot w + w^T G w, \qquad D(t\,C r) = t\,r^T C y - \tfrac12 t^2\,r^T C r
 
-for the best t from 0 to :math:`\lambda/\max_j|q - Gw|_j`.  It cancels near a perfect fit, so it decides about the end of
-the sweeps only.
+for the best t from 0 to :math:`\lambda/\max_j|q - Gw|_j`.  It cancels near a perfect fit, so it decides about the end
+of the sweeps only.
 
 ==================  ============================================
 symbol              argument
