@@ -130,6 +130,20 @@ def test_other_labels_have_other_moments():
         assert verdict.certificate.primal == pytest.approx(judge(own, model, Witness(np.zeros(300))).certificate.primal)
 
 
+def test_other_weights_of_the_rows_have_other_moments():
+    """As folds have, in threads, which may replace what the design keeps at any time."""
+    rng = np.random.default_rng(9)
+    problem, _ = case(rng, intercept=True, rows=300, weighted=True)
+    other = replace(problem, risk=MeanRisk("squared", problem.risk.labels, rng.integers(0, 3, 300)))
+    model, kept = Model(np.ones(4), None), problem.design.reusable
+    expected, of_rows = judge_all([problem], [model])[0].certificate, dict(kept)
+    gram_of(other)
+    assert judge_all([other], [model])[0].certificate.primal != pytest.approx(expected.primal, rel=1e-3)
+    for name in list(kept)[:1]:
+        kept[name] = of_rows[name]
+    assert judge_all([problem], [model])[0].certificate == expected
+
+
 def test_solvers_do_not_write_to_them():
     problem, _ = case(np.random.default_rng(8), intercept=False)
     gram, mean = gram_of(problem)

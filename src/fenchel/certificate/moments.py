@@ -97,8 +97,7 @@ def gram_of(problem: Problem) -> tuple[Floats, Floats] | None:
     if known is None:
         known = design.gram(np.arange(len(mean.shares)), mean.shares)
         if known is not None:
-            design.reusable[_OF_ROWS] = _frozen(mean.shares, *known)
-            design.reusable.pop(_OF_LABELS, None)
+            design.reusable[_OF_ROWS] = _frozen(mean.shares.copy(), *known)
     return known
 
 
@@ -119,13 +118,14 @@ def moments_of(problem: Problem) -> Moments | None:
         return None
     (gram, means), shares, labels = known, mean.shares, mean.labels
     of_labels = design.reusable.get(_OF_LABELS)
-    if of_labels is None or not np.array_equal(of_labels[0], labels):
+    # fits of other threads may have other weights of the rows
+    if of_labels is None or not (np.array_equal(of_labels[0], labels) and np.array_equal(of_labels[1], shares)):
         weighted = shares * labels
         # no longer sums than those of the Gram matrix, which has blocks of rows
         total = tree_sum if len(labels) > design.adjoint_roundings else np.sum
         sums = np.array([total(weighted * labels), total(weighted)])
-        of_labels = design.reusable[_OF_LABELS] = _frozen(labels, design.adjoint(weighted), sums)
-    _, correlations, sums = of_labels
+        of_labels = design.reusable[_OF_LABELS] = _frozen(labels.copy(), shares.copy(), design.adjoint(weighted), sums)
+    _, _, correlations, sums = of_labels
     square, label_mean = sums.tolist()
     roundings = design.adjoint_roundings + tree_depth(len(shares)) + mean.share_roundings + _OF_TERM
     error = (4.0 if problem.intercept else 1.0) * gamma(roundings) + 3.0 * gamma(len(means) + 4.0)
@@ -136,12 +136,10 @@ def moments_of(problem: Problem) -> Moments | None:
 
 
 def _frozen(*arrays: Floats) -> tuple[Floats, ...]:
-    """Copies or arrays of one's own that nothing writes to."""
-    first, *others = arrays
-    kept = (first.copy(), *others)
-    for array in kept:
+    """Arrays that nothing writes to from now on."""
+    for array in arrays:
         array.setflags(write=False)
-    return kept
+    return arrays
 
 
 class ResidualWitness(Witness):
