@@ -24,7 +24,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -95,9 +95,9 @@ def proof_alone(model: Any, X: Any, y: Any) -> Callable[[], None]:
     last: dict[int, tuple[Any, ...]] = {}
 
     def keeping(judged: Callable[..., Any]) -> Callable[..., Any]:
-        def kept(problem: Any, *of_fit: Any) -> Any:
-            last[id(problem)] = judged, problem, *of_fit
-            return judged(problem, *of_fit)
+        def kept(problem: Any, *of_fit: Any, **options: Any) -> Any:
+            last[id(problem)] = partial(judged, **options), problem, *of_fit
+            return judged(problem, *of_fit, **options)
 
         return kept
 

@@ -158,7 +158,7 @@ class _Points:
                     block = next(blocks)
                 middle = stopwatch.clock()
                 problems = [self.problem.with_lam(lam) for lam in lams[done : done + len(block)]]
-                verdicts = judge_all(problems, block)
+                verdicts = judge_all(problems, block, tol=self.options["tol"])
             except KeyboardInterrupt:
                 # the next point ends at once, with this reason
                 self.options = {**self.options, "stop_requested": lambda: True}
@@ -174,10 +174,12 @@ class _Points:
 
     def accepted(self, proposal: Verdict | None) -> Solution | None:
         """The solution of a proposal that meets the tolerance."""
-        if proposal is None or self._must_stop() or not proposal.certificate.meets(self.options["tol"]):
+        if proposal is None or self._must_stop():
             return None
         certificate, model, witness, known = proposal
         status = Status.CONVERGED if certificate.proves(self.options["tol"]) else Status.FLOOR
+        if status is Status.FLOOR and not certificate.meets(self.options["tol"]):
+            return None
         point = TracePoint(*self.seconds, self.passes, certificate.primal, certificate.dual)
         return Solution(
             model,

@@ -44,7 +44,7 @@ def test_store_alone_changes_the_estimator(estimator):
     before = dict(vars(model))
     task = model.encode(X, LABELS)
     problems = model.problems(task)
-    solutions = model.solve_all(problems, [None] * len(problems))
+    solutions = model.solve_all(problems, [None] * len(problems), outputs=model.problem_of_outputs(task))
     assert vars(model) == before
     model.store(task, solutions)
     fitted = copy.copy(estimator).fit(X, LABELS)

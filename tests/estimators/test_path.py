@@ -209,6 +209,7 @@ def test_a_stop_ends_proposals_too(monkeypatch):
         raise KeyboardInterrupt
 
     propose = gram_path.propose_points
+    monkeypatch.setattr(gram_path, "_MOST_POINTS", 25)
     monkeypatch.setattr(prox_newton, "propose_points", interrupted)
     solutions = follow(problem, lams, tol=1e-3)
     assert len(solutions) == gram_path._MOST_POINTS + 1

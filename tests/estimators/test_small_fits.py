@@ -5,9 +5,20 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fenchel import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, Problem, Witness, certify, solve
+from fenchel import (
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    Model,
+    Problem,
+    Witness,
+    certify,
+    solve,
+)
 from fenchel.certificate.trivial import zero_objective
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import _classes_and_codes, encode_labels
@@ -148,7 +159,7 @@ def test_classes_that_are_solved_together_have_the_same_models(make, storage, mo
         assert len(model.trace_) == 3 and all(len(trace) == 1 for trace in model.trace_)
 
 
-@pytest.mark.parametrize("make", [LinearSVC, LinearRegressor, lambda: LinearClassifier("logistic", tol=1e-8)])
+@pytest.mark.parametrize("make", [LinearSVC, lambda: LinearClassifier("logistic", tol=1e-8)])
 def test_one_small_problem_has_the_same_model_as_by_solve(make, monkeypatch):
     X, y = three_classes()
     model, y = make(), (y == "b").astype(int)
@@ -157,6 +168,44 @@ def test_one_small_problem_has_the_same_model_as_by_solve(make, monkeypatch):
     together = vars(model.fit(X, y))
     for name in ("coef_", "intercept_", "theta_", "n_iter_", "solver_", "certificate_"):
         np.testing.assert_array_equal(together[name], apart[name], err_msg=name)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["plain", "intercept"])
+@pytest.mark.parametrize(("l1_ratio", "tol"), [(0.0, 1e-3), (0.0, 1e-8), (1.0, 1e-8)])
+def test_small_least_squares_are_solved_by_the_moments(l1_ratio, tol, fit_intercept, weighted, monkeypatch):
+    """The model, its dual point and what they prove are those of ``solve``, which is not called."""
+    X, labels = three_classes()
+    y, weights = 3.0 * X[:, 0] + (labels == "b"), np.random.default_rng(0).integers(0, 4, len(X)) if weighted else None
+    model = LinearRegressor("squared", C=0.1, l1_ratio=l1_ratio, tol=tol, fit_intercept=fit_intercept)
+    apart = fitted_apart(clone(model).set_params(tol=1e-11), X, y, weights)
+    monkeypatch.setattr("fenchel.estimators.base.solve", None)
+    model.fit(X, y, weights)
+    assert (model.solver_, model.converged_, model.n_iter_) == (apart["solver_"], True, 1)
+    np.testing.assert_allclose(model.coef_, apart["coef_"], atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, apart["intercept_"], atol=1e-3)
+    assert model.certificate_.proves(tol)
+    assert model.certificate_.lower <= apart["certificate_"].upper
+    assert model.certificate_.upper >= apart["certificate_"].lower
+    # theta_ proves the same from the scores
+    lam = 1.0 / (0.1 * (len(y) if weights is None else weights.sum()))
+    problem = Problem(X, MeanRisk("squared", y, weights), lam, "l1" if l1_ratio else "l2", intercept=fit_intercept)
+    again = certify(problem, Model(model.coef_, model.intercept_), Witness(model.theta_))
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+    assert again.dual == pytest.approx(model.certificate_.dual, rel=1e-9)
+    if l1_ratio == 0.0:
+        assert np.all(model.certified_predictions(X).upper >= model.predict(X))
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("offset", [1e2, 1e3, 1e4])
+def test_least_squares_far_from_zero_prove_their_tolerance(offset, l1_ratio):
+    X, _ = three_classes()
+    y = X[:, 0] + np.random.default_rng(0).normal(size=len(X))
+    model = LinearRegressor("squared", l1_ratio=l1_ratio, tol=1e-6).fit(X + offset, y + offset)
+    assert model.converged_
+    near = LinearRegressor("squared", l1_ratio=l1_ratio, tol=1e-6).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])

@@ -145,6 +145,24 @@ def test_points_from_a_gram_matrix_are_those_of_single_solves(weighted, storage,
         assert verdict.certificate.relative_gap <= 10.0 * tol
 
 
+@pytest.mark.parametrize("sweeps", [3, 300])
+def test_weights_that_are_much_too_large_do_not_end_the_sweeps(sweeps):
+    """Along residuals that point away from y, as early ones may, D of a negative multiple is large and infeasible."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 60))
+    for j in range(1, 60):
+        X[:, j] = 0.99 * X[:, j - 1] + 0.14 * X[:, j]
+    y, lam, weights = X[:, ::7].sum(axis=1) + rng.normal(size=400), 1e-4, np.zeros((1, 60))
+    moments = X.T @ X / 400, X.T @ y / 400, float(y @ y) / 400
+    found = descend_path(*moments, np.array([lam]), np.zeros(60), 1e-6, sweeps, weights)
+    residual = (y - X @ weights[0]) / 400
+    primal = 200.0 * residual @ residual + lam * np.abs(weights).sum()
+    t = np.linspace(0.0, lam / np.abs(X.T @ residual).max(), 10001)
+    gap = 1.0 - np.max(t * (residual @ y) - 200.0 * t**2 * (residual @ residual)) / primal
+    assert (found > 1e-6) == (gap > 1e-6)
+    assert found >= 0.9 * gap
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_gap_that_ends_the_sweeps_is_the_gap_of_the_point(seed):
     rng = np.random.default_rng(seed)

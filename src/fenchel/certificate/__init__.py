@@ -5,6 +5,7 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.confinement import optimum_ball
 from fenchel.certificate.gap import Verdict, best_of, gathered, judge, judge_moved
 from fenchel.certificate.held_witness import HeldWitness
+from fenchel.certificate.moments import ResidualWitness, gram_of, moments_of
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch
@@ -26,16 +27,19 @@ __all__ = [
     "PathCertificate",
     "ProvedShare",
     "ProvedShareWatch",
+    "ResidualWitness",
     "Screened",
     "Verdict",
     "best_of",
     "certified_predictions",
     "enclosures",
     "gathered",
+    "gram_of",
     "judge",
     "judge_all",
     "judge_moved",
     "judge_outputs",
+    "moments_of",
     "optimum_ball",
     "rigorous_certificate",
     "rows_in_groups",

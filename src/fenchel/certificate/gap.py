@@ -12,6 +12,7 @@ P is finite              ``_finite_gap``
 P is infinite            ``_bound_alone``: a constraint is violated; the lower bound stands
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
 many :math:`\lambda`     ``outputs.judge_all``: products and sums over examples are computed for all of them at once
+least squares            ``moments.judge_by_moments``: these for many :math:`\lambda` from the Gram matrix
 several outputs          ``outputs.judge_outputs``: the same for problems that differ in their labels
 rows elsewhere           ``by_groups.judged_by_groups``: sums over the examples are computed beside their rows
 two verdicts             ``best_of``: the better model with the better witness
@@ -58,20 +59,33 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     with np.errstate(over="ignore", invalid="ignore"):
         by_groups = judged_by_groups(problem, model, witness)
         if by_groups is not None:
-            found = verdict_of(problem, by_groups.primal, by_groups.bound, witness, by_groups.errors)
-            return found if by_groups.witness is None else found._replace(witness=by_groups.witness)
+            return verdict_of(
+                problem, by_groups.primal, by_groups.bound, witness, by_groups.errors, held=by_groups.witness
+            )
         primal = evaluate(problem, model)
         bound = lower_bound(problem, witness, level_of(problem, primal.value))
         return verdict_of(problem, primal, bound, witness)
 
 
 def verdict_of(
-    problem: Problem, primal: Primal, bound: Bound, witness: Witness, errors: Errors | None = None
+    problem: Problem,
+    primal: Primal,
+    bound: Bound,
+    witness: Witness,
+    errors: Errors | None = None,
+    *,
+    held: Witness | None = None,
 ) -> Verdict:
-    """The certificate of the two sides, with their rounding errors."""
-    conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
-    parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
-    witness = Witness(bound.theta, conjugate, parts)
+    """The certificate of the two sides, with their rounding errors.
+
+    ``held`` is the witness to return where its theta is not in memory; otherwise it is made of the bound's.
+    """
+    if held is None:
+        conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
+        parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
+        witness = Witness(bound.theta, conjugate, parts)
+    else:
+        witness = held
     errors = rounding_errors(problem, primal, bound) if errors is None else errors
     bound = _recharged(problem, primal, bound, errors)
     zero = zero_objective(problem) if may_be_trivial(problem, primal, bound, errors) else math.inf

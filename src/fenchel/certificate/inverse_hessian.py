@@ -30,13 +30,8 @@ _UPWARDS = 1.0 + 1e-9
 def curvature_of(problem: Problem) -> float | None:
     """1/kappa for a loss (s - y)^2 / (2 kappa), else None; also None for a kernel, whose features are not known."""
     mean = problem.risk.separable()
-    form = None if mean is None else mean.loss.piecewise_quadratic()
-    if mean is None or form is None or problem.design.kernel() is not None:
-        return None
-    if mean.loss.task != "regression" or form.epsilon or not form.kappa:
-        return None
-    low, high = mean.loss.domain(np.zeros(1))
-    return 1.0 / form.kappa if math.isinf(low[0]) and math.isinf(high[0]) else None
+    kappa = None if mean is None or problem.design.kernel() is not None else mean.conjugate_curvature
+    return 1.0 / kappa if kappa else None
 
 
 class CentredHessian(NamedTuple):

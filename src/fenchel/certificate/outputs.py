@@ -25,6 +25,7 @@ from fenchel.certificate.dual import (
     usable,
 )
 from fenchel.certificate.gap import Verdict, judge, verdict_of
+from fenchel.certificate.moments import gram_of, judge_by_moments
 from fenchel.certificate.primal import Primal, check_weights, evaluate, evaluate_all, level_of
 from fenchel.certificate.rescaling import largest_multiple
 from fenchel.certificate.rounding import (
@@ -43,8 +44,14 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 
 
-def judge_outputs(problem: Problem, model: Model, witness: Witness) -> list[Verdict]:
-    """The verdict of ``judge`` for each output of a mean of losses with ridge, with the finer bounds on errors."""
+def judge_outputs(problem: Problem, model: Model, witness: Witness | None, *, tol: float = 0.0) -> list[Verdict]:
+    """The verdict of ``judge`` for each output of a mean of losses with ridge, with the finer bounds on errors.
+
+    Without a witness, which a mean of one quadratic loss does not need, it is that of ``judge_all`` with the moments.
+    """
+    if witness is None:
+        gram_of(problem)
+        return judge_all([problem], [model], tol=tol)
     if problem.risk.outputs is None or problem.risk.separable() is None:
         return [judge(problem, model, witness)]
     weights, problems = np.asarray(model.weights, dtype=np.float64), problem.outputs_apart
@@ -63,12 +70,31 @@ def judge_outputs(problem: Problem, model: Model, witness: Witness) -> list[Verd
 
 
 def judge_all(
-    problems: Sequence[Problem], models: Sequence[Model], witnesses: Sequence[Witness] | None = None
+    problems: Sequence[Problem],
+    models: Sequence[Model],
+    witnesses: Sequence[Witness] | None = None,
+    *,
+    tol: float = 0.0,
 ) -> list[Verdict]:
     """The verdicts of ``judge`` for problems that differ in lam only, with one product with X for all of them.
 
-    Without witnesses the dual point of a model is minus the subgradient of the risk at its scores.
+    Without witnesses the dual point of a model is minus the subgradient of the risk at its scores, or a multiple; then
+    the moments of the data serve where they are known, with errors that are small beside the gap or ``tol``.
     """
+    if witnesses is not None:
+        return _judged_together(problems, models, witnesses)
+    found = judge_by_moments(problems, models, tol)
+    others = [k for k, verdict in enumerate(found) if verdict is None]
+    if others:
+        judged = _judged_together([problems[k] for k in others], [models[k] for k in others], None)
+        for k, verdict in zip(others, judged, strict=True):
+            found[k] = verdict
+    return [verdict for verdict in found if verdict is not None]
+
+
+def _judged_together(
+    problems: Sequence[Problem], models: Sequence[Model], witnesses: Sequence[Witness] | None
+) -> list[Verdict]:
     first = problems[0]
     with np.errstate(over="ignore", invalid="ignore"):
         if not _stackable(first):

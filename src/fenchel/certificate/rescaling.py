@@ -76,7 +76,8 @@ def best_multiple(
     if closed_form is None:
         return min(most, 1.0), conjugate
     # t <= 1 keeps theta in the domain of R*; the risk bounds larger t
-    most = min(most, closed_form.largest_scale(theta))
+    if most > 1.0:
+        most = min(most, closed_form.largest_scale(theta))
 
     conjugates: dict[float, float] = {}
 

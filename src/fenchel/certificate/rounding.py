@@ -294,7 +294,7 @@ def _dual_errors(problem: Problem, bound: Bound, spread: Spread, conjugate: floa
     error += _FACTORS * UNIT * abs(bound.penalty) + UNDERFLOW * np.size(bound.v)
     regularizer = problem.lam * error + UNDERFLOW
     # the three terms of D are added with two roundings
-    underflow = UNDERFLOW * bound.theta.size
+    underflow = UNDERFLOW * math.prod(problem.theta_shape)
     return regularizer, conjugate + 2.0 * UNIT * (abs(bound.value) + bound.charge) + underflow
 
 

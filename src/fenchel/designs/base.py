@@ -235,7 +235,7 @@ class Design(abc.ABC):
     def gram(self, selected: Array, weights: Array, *, single: bool = False) -> tuple[Floats, Floats] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster.
 
-        With ``single`` the products may be those of single precision.
+        The sums have at most ``adjoint_roundings``.  With ``single`` the products may be those of single precision.
         """
         return None
 

@@ -16,7 +16,7 @@ from fenchel.designs.rows import DenseRows, dense_rows, read_only
 from fenchel.errors import FenchelError
 from fenchel.stopping import stop_point
 
-#: rows of a block: X^T theta adds as many products at a time, and then as many blocks as there are
+#: rows of a block: X^T theta and X^T X add as many products at a time, and then as many blocks as there are
 _BLOCK_ROWS = 4096
 
 
@@ -118,7 +118,7 @@ class DenseDesign(Design):
         gram, border = np.zeros((self.shape[1], self.shape[1])), np.zeros(self.shape[1])
         dtype = np.float32 if single else np.float64
         weights = weights.astype(dtype, copy=False)
-        for part, values in self._blocks_of(selected, max(1, BLOCK // max(1, self.shape[1])), dtype):
+        for part, values in self._blocks_of(selected, self._step, dtype):
             border += weights[part] @ values
             weight = float(weights[part][0])
             if (weights[part] != weight).any():

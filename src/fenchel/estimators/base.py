@@ -93,9 +93,10 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         return None
 
     def _is_small(self, task: Task, outputs: int = 1) -> bool:
-        """Whether this many outputs may be solved together: few entries, a smooth loss and ridge."""
+        """Whether this many outputs may be solved together: few entries, a smooth loss and ridge, or one lasso."""
         few = max(task.design.stored_entries, outputs * task.design.shape[0]) <= _FEW_ENTRIES
-        return few and task.design.kernel() is None and task.regularizer.is_ridge and self._loss().smooth
+        solved = task.regularizer.is_ridge or (task.regularizer.l1_ratio == 1.0 and outputs == 1)
+        return few and task.design.kernel() is None and solved and self._loss().smooth
 
     def as_fitted(self, task: Task) -> Task:
         """The task with what the last fit chose: its problems are those of the certificates."""

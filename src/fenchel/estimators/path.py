@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from fenchel.arrays import Array, ArrayLike, Floats, MatrixLike
 from fenchel.certificate.confinement import TrainingRows, check_confined, training_rows
-from fenchel.designs import row_lengths
+from fenchel.designs import CSRDesign, row_lengths
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import LinearClassifier
@@ -177,8 +178,10 @@ def _one(task: Task, problems: Sequence[LazyProblem]) -> Problem:
 
 def _gathered(values: Array, solutions: Sequence[Solution], total: float, **known: Any) -> RegularizationPath:
     spans = [solution.path_certificate for solution in solutions if solution.path_certificate is not None]
-    # of the rows, spans need the lengths alone: X is not kept
-    lengths = row_lengths(spans[0].problem.design)
+    # of the rows, spans need the lengths alone, which bound intercepts and free directions: X is not kept
+    problem = spans[0].problem
+    bounded = problem.intercept or problem.regularizer.free_directions() is not None
+    lengths = row_lengths(problem.design) if bounded else CSRDesign(sp.csr_array(problem.design.shape))
     return RegularizationPath(
         Cs=np.asarray(values)[: len(solutions)],
         intercepts=np.array([np.asarray(solution.model.intercept, dtype=np.float64) for solution in solutions]),
@@ -189,7 +192,7 @@ def _gathered(values: Array, solutions: Sequence[Solution], total: float, **know
             replace(path_certificate, problem=path_certificate.problem.at_copy(lengths)) for path_certificate in spans
         ],
         _total=total,
-        _training=_training(spans[0].problem, solutions),
+        _training=_training(problem, solutions),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.arrays import ArrayLike, MatrixLike
+from fenchel.certificate import ResidualWitness, judge
 from fenchel.certificate.confinement import (
     TrainingRows,
     brackets_at_scores,
@@ -31,7 +32,7 @@ from fenchel.certificate.screening import zero_weights_by_product
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss
-from fenchel.problem import Problem
+from fenchel.problem import Problem, Witness
 from fenchel.solvers.base import Warm
 from fenchel.solving.solution import STOPS, Solution
 
@@ -81,14 +82,17 @@ class Sketches:
         # the starts of estimators bring no path certificate
         assert known is not None
         assert not known.compressed
-        design = self._snapshot(problem)
+        design, make = self._snapshot(problem), self._sketch
+        if isinstance(solution.witness, ResidualWitness):
+            # it keeps the user's rows
+            solution, make = replace(solution, witness=Witness(solution.witness.theta)), self._judged_sketch
         if design is None:
-            found = self._sketch(problem, solution, known)
+            found = make(problem, solution, known)
         else:
             # the user's rows may change, or be a small part of a large array
             copied = problem.at_copy(design)
             alone, moved = replace(solution, path_certificate=None), replace(known, problem=copied)
-            found = OptimumSketch.on_demand(partial(self._sketch, copied, alone, moved))
+            found = OptimumSketch.on_demand(partial(make, copied, alone, moved))
         found.zero_weights = zero_weights_by_product(problem, solution.certificate, known)
         return found
 
@@ -101,6 +105,11 @@ class Sketches:
                 design = problem.design
                 self._copy = design, None if design.kernel() is not None else design.snapshot(_FEW_ENTRIES)
             return self._copy[1]
+
+    def _judged_sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
+        """The sketch from the scores: the errors of moments widen a ball, and a sketch reads the data anyway."""
+        certificate, _, witness, known = judge(problem, solution.model, solution.witness)
+        return self._sketch(problem, replace(solution, certificate=certificate, witness=witness), known)
 
     def _sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         try:

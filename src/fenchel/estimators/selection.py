@@ -24,6 +24,7 @@ from fenchel.estimators.sklearn_bases import ClassifierMixin
 from fenchel.estimators.task import Task
 from fenchel.estimators.threads import in_threads
 from fenchel.path import follow
+from fenchel.problem import Witness
 from fenchel.progress import warn
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
@@ -259,7 +260,8 @@ def _start(solution: Solution, share: float) -> Start:
 
     Each example counts less there, and so do its dual variables; the model that they imply is the same.
     """
-    return Start(solution.model, replace(solution.witness, theta=share * solution.witness.theta))
+    witness = solution.witness
+    return Start(solution.model, Witness(share * witness.theta, witness.conjugate_bound, witness.decomposition))
 
 
 def _accuracy(model: Any, X: Any, y: Array) -> float:

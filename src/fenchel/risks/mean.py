@@ -186,12 +186,18 @@ class MeanRisk(Risk):
         ``VERY_FEW_SCORES`` examples, for a t that is rounded and a t theta that is: with depth m of the tree and k of
         ``share_roundings``, m + 3 roundings of L and m + 6 + 2k of Q, where it has twice and three times m + 1 + k.
         """
-        form = self.loss.piecewise_quadratic()
-        if form is None or form.epsilon or not self._everywhere:
+        kappa = self.conjugate_curvature
+        if kappa is None:
             return None
         squares = self._per_share(theta)
         squares *= theta
-        return -tree_sums(theta * self.labels), 0.5 * form.kappa * tree_sums(squares)
+        return -tree_sums(theta * self.labels), 0.5 * kappa * tree_sums(squares)
+
+    @cached_property
+    def conjugate_curvature(self) -> float | None:
+        """The second derivative of f* if that is one quadratic: f = (s - y)^2 / 2 over this number; else None."""
+        form = self.loss.piecewise_quadratic()
+        return form.kappa if form is not None and form.epsilon == 0.0 and self._everywhere else None
 
     def subgradient_norm_bound(self) -> float:
         """From the domain of the conjugate, where that is bounded."""

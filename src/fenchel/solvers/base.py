@@ -115,10 +115,13 @@ class Start:
 
 
 class SolvedOutputs(NamedTuple):
-    """What a solver proposes for all outputs of a problem, and the data passes of each."""
+    """What a solver proposes for all outputs of a problem, and the data passes of each.
+
+    Without a witness, for one output with a quadratic loss, certificates take that of the residuals.
+    """
 
     model: Model
-    witness: Witness
+    witness: Witness | None
     passes: Sequence[float]
 
 

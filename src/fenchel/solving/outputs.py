@@ -26,7 +26,7 @@ def solve_outputs(
     n_jobs: int | None,
     stop_requested: Callable[[], bool],
 ) -> list[Solution | None]:
-    """The solution of each output of a mean of losses with ridge, or None where ``solve`` has to find it.
+    """The solution of each output of a mean of losses, or None where ``solve`` has to find it.
 
     That is where the first solver for such a problem does not solve outputs together, its answer does not prove
     ``tol``, which must be positive, or a stop was requested.
@@ -40,7 +40,7 @@ def solve_outputs(
             if found is None:
                 return nothing
             solved = stopwatch.clock()
-            verdicts = judge_outputs(problem, found.model, found.witness)
+            verdicts = judge_outputs(problem, found.model, found.witness, tol=tol)
     except Stopped:
         return nothing
     share = 1.0 / len(verdicts)

@@ -8,8 +8,8 @@ read X.  Neither does an estimate of the duality gap of :math:`\theta = t\,C r`,
 
 .. math:: r^T C r = y^T C y - 2 q\cdot w + w^T G w, \qquad D(t\,C r) = t\,r^T C y - \tfrac12 t^2\,r^T C r
 
-for the best :math:`t \le \lambda/\max_j|q - Gw|_j`.  It cancels near a perfect fit, so it decides about the end of the
-sweeps only.
+for the best t from 0 to :math:`\lambda/\max_j|q - Gw|_j`.  It cancels near a perfect fit, so it decides about the end
+of the sweeps only.
 
 ==================  ============================================
 symbol              argument
@@ -78,5 +78,6 @@ def _relative_gap(correlations: Any, square: float, lam: float, point: Any, grad
     primal = 0.5 * residual + lam * norm
     if not residual > 0.0 or not primal > 0.0:
         return np.inf
-    scale = min(along / residual, lam / largest if largest > 0.0 else np.inf)
+    # r points away from y where the weights are much too large: a negative t would have a bound of its own
+    scale = max(0.0, min(along / residual, lam / largest if largest > 0.0 else np.inf))
     return (primal - scale * (along - 0.5 * scale * residual)) / primal

@@ -44,14 +44,15 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
+from fenchel.certificate import gram_of
 from fenchel.designs.base import COLUMN_SQUARES
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
-from fenchel.solvers.l1.gram_path import minimize_by_gram, propose_points, shares_gram
+from fenchel.solvers.base import STALLED, Hint, Need, SolvedOutputs, Solver, Warm, with_present_intercept
+from fenchel.solvers.l1.gram_path import minimize_at_once, minimize_by_gram, propose_points, shares_gram
 from fenchel.solvers.l1.newton_step import newton_step, small_problem, small_steps
-from fenchel.solvers.l1.working_set import OutputState, columns_of, constant_curvature, feasible_scale, reused
+from fenchel.solvers.l1.working_set import OutputState, columns_of, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
@@ -150,13 +151,13 @@ class ProxNewton(Solver):
         nonzero = np.flatnonzero(squares > 0.0)
         norms, outputs = np.sqrt(squares[nonzero]), []
         same_data = warm is not None and warm.path_certificate is not None and warm.path_certificate.fits(problem)
-        most_formed = _MOST_REUSED if same_data and constant_curvature(risk) else _MOST_FORMED
+        most_formed = _MOST_REUSED if same_data and risk.conjugate_curvature is not None else _MOST_FORMED
         for label, first in zip(np.atleast_2d(risk.labels.T), weights, strict=True):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
             found = OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed)
-            found.by_gram = design.shape[1] <= most_formed and constant_curvature(risk)
-            found.small = None if constant_curvature(risk) else small_problem(own)
+            found.by_gram = design.shape[1] <= most_formed and risk.conjugate_curvature is not None
+            found.small = small_problem(own) if risk.conjugate_curvature is None else None
             if found.small is not None and not own.intercept and not np.any(first):
                 # the first working set has all features
                 found.working_set, found.design, found.select_next = np.arange(design.shape[1]), design, False
@@ -182,6 +183,17 @@ class ProxNewton(Solver):
 
     def propose_path(self, problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]] | None:
         return propose_points(problem, lams, tol) if shares_gram(problem, lams, tol) else None
+
+    def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
+        known = gram_of(problem) if problem.design.shape[1] <= _MOST_FORMED and max_iter >= 1.0 else None
+        model = None if known is None else minimize_at_once(problem, tol)
+        if known is None or model is None:
+            return None
+        # as ``start`` keeps them
+        squares = np.diagonal(known[0]).copy()
+        reused(problem.design, COLUMN_SQUARES, problem.risk.shares, lambda: (squares,))
+        needs.check_norms(squares)
+        return SolvedOutputs(model, None, [1.0])
 
     def expected_gap(self, state: State) -> float:
         return sum(output.gap for output in state.outputs)

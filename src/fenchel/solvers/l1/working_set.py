@@ -161,12 +161,6 @@ def columns_of(design: Design, selected: Array) -> Design:
     return as_design(sp.csr_array((data, indices, begin), shape=(len(selected), examples)))
 
 
-def constant_curvature(risk: MeanRisk) -> bool:
-    """Return whether the second derivative of the loss is the same everywhere, as that of the squared loss."""
-    form, domain = risk.loss.piecewise_quadratic(), risk.loss.domain(risk.labels[:1])
-    return form is not None and form.epsilon == 0.0 and bool(np.all(np.isinf(domain)))
-
-
 def feasible_scale(lam: float, x_theta: Array) -> float:
     """Return the largest t <= 1 for which t theta satisfies the constraints |X^T theta|_j <= lam."""
     return min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), float(np.finfo(np.float64).tiny)))

@@ -56,6 +56,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import Hint, Need, SolvedOutputs, Warm, with_present_intercept
 from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton.least_squares import least_squares
 from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, MU_FACTOR
 from fenchel.solvers.newton.sample import Sample, dense_rows, is_small
 from fenchel.solvers.newton.sampling import SampledNewton, State
@@ -213,7 +214,8 @@ class Newton(SampledNewton):
     def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
         rows = problem.design.shape[0]
         if is_tiny(problem, rows):
-            return self._solve_tiny(problem, tol, max_iter)
+            model = least_squares(problem) if max_iter >= 1.0 else None
+            return self._solve_tiny(problem, tol, max_iter) if model is None else SolvedOutputs(model, None, [1.0])
         if not problem.risk.smooth or not is_small(problem, rows) or self.first_rows(problem, rows) < rows:
             return None
         state = self.start(problem, None)
