@@ -216,6 +216,38 @@ def test_files_are_read_on_the_workers(client, tmp_path):
             LinearClassifier("logistic").fit(str(tmp_path / name.replace("2", "?")), "label")
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("suffix", "header"), [("svm", ""), ("svm", "# nothing\n"), ("csv", ""), ("csv", "a,b,c,d,e,label\n")]
+)
+def test_files_without_rows_are_empty_partitions(client, tmp_path, monkeypatch, suffix, header):
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y = data(60)
+    label = "label" if suffix == "csv" else None
+    for k in range(4):
+        file = tmp_path / f"{k}.{suffix}"
+        file.write_text(header)
+        if k in (1, 2):
+            part = slice(30 * k - 30, 30 * k)
+            if suffix == "svm":
+                dump_svmlight_file(X[part], y[part], str(file), zero_based=False)
+            else:
+                rows = np.column_stack([X[part], y[part]])
+                np.savetxt(file, rows, "%.17g", ",", header="a,b,c,d,e,label", comments="")
+    # the workers have another working folder
+    monkeypatch.chdir(tmp_path)
+    expected = fenchel.LinearClassifier("logistic", tol=1e-9).fit(X, y)
+    for groups in (1, 4):
+        with dask.config.set({"fenchel.groups": groups}):
+            model = LinearClassifier("logistic", tol=1e-9).fit(f"?.{suffix}", label)
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+    with pytest.raises(FenchelError, match="X has no rows"):
+        LinearClassifier("logistic").fit([f"0.{suffix}", f"3.{suffix}"], label)
+    with pytest.raises(FenchelError, match=r"y must be None .* the name of the column .*, got ndarray"):
+        LinearClassifier("logistic").fit(f"?.{suffix}", y)
+
+
 def test_features_are_not_for_clusters():
     with pytest.raises(FenchelError, match="features are computed in memory"):
         LinearClassifier(features=PolynomialFeatures()).fit(da.zeros((4, 2)), [0, 1, 0, 1])

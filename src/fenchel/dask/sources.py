@@ -83,7 +83,13 @@ class Files(Source):
         suffixes = {bare_name(Path(name)).suffix.lower() for name in names}
         tables = bool(suffixes & {*PARQUET, *CSV})
         if label is not None and not (tables and isinstance(label, (str, int))):
-            raise FenchelError("y must be None for files that hold the labels, or the column of labels of tables")
+            given = repr(label) if isinstance(label, (str, int)) else type(label).__name__
+            raise FenchelError(
+                "y must be None for files that hold the labels (svmlight, .npz), and the name of the column of labels "
+                f"for tables (.csv, .parquet), got {given}"
+            )
+        # workers may have another working folder
+        names = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
         sizes = [float(Path(name).stat().st_size) if Path(name).exists() else 1.0 for name in names]
         own = weights if tables and isinstance(weights, str) else None
         columns = Columns(None if label is None else str(label), own)
