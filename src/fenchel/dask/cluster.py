@@ -112,8 +112,28 @@ def group_count(client: Client) -> int:
     set_by_user = groups()
     if set_by_user is not None:
         return set_by_user
-    client.wait_for_workers(1, timeout=timeout())
-    return max(1, sum(client.nthreads().values()))
+    limit, begin = timeout(), time.monotonic()
+    while not (count := sum(threads_of(client).values())):
+        if time.monotonic() - begin > limit:
+            raise LostDataError(
+                f"no worker joined the Dask cluster within {limit:g} s: start workers, or raise the setting "
+                "fenchel.timeout of dask.config"
+            )
+        stop_point()
+        time.sleep(_BETWEEN_STOP_POINTS)
+    return count
+
+
+def threads_of(client: Client) -> dict[str, int]:
+    """The number of threads of each worker; raise if the scheduler does not say."""
+    limit = timeout()
+    try:
+        found: dict[str, int] = client.nthreads(callback_timeout=limit)
+    except TimeoutError as error:
+        raise LostDataError(
+            f"the Dask scheduler did not answer within {limit:g} s: it is overloaded or unreachable"
+        ) from error
+    return found
 
 
 class DaskGroups:
@@ -255,7 +275,7 @@ class DaskGroups:
                 unfinished, since = left, time.monotonic()
             self._check_connection()
             if time.monotonic() - since > limit:
-                workers = len(self.client.nthreads())
+                workers = len(threads_of(self.client))
                 waiting = [k for k, future in pending.items() if future.status == "pending"]
                 raise LostDataError(
                     f"no task of {self._named(waiting)} ended within {limit:g} s; {workers} workers are connected. If "
