@@ -23,7 +23,7 @@ import dask.array as da
 
 from fenchel import FenchelError
 from fenchel.dask import CoCoA, LinearClassifier, LinearRegressor, MeasureClassifier, settings
-from fenchel.dask.blocks import shard_of_files
+from fenchel.dask.blocks import Block, shard_of, shard_of_files
 from fenchel.dask.cluster import connected
 from fenchel.dask.sources import load, source_of
 from fenchel.features import PolynomialFeatures
@@ -48,6 +48,15 @@ def test_errors_of_workers_name_the_partition(client):
         LinearClassifier("logistic").fit([blocks[0], dask.delayed(np.full((30, 5), np.nan))], y)
     with pytest.raises(FenchelError, match="got ndarray"):
         LinearClassifier("logistic").fit(X, y)
+
+
+def test_sparse_and_dense_blocks_make_one_group():
+    X, y = data(60)
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    blocks = [Block(sp.csr_matrix(X[:20]), y[:20]), Block(X[20:30], y[20:30]), Block(sp.csc_array(X[30:]), y[30:])]
+    shard = shard_of(blocks, ["first", "second", "third"])
+    assert_array_equal(shard.design.sparse().toarray(), X)
+    assert_array_equal(shard.labels, y)
 
 
 CASES = [

@@ -161,10 +161,10 @@ def _wider(X: Any, features: int) -> sp.csr_array:
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
-    sparse = {bool(sp.issparse(one)) for one in parts}
-    if len(sparse) > 1:
-        raise FenchelError("some blocks are sparse and others dense; use one of both")
-    return sp.vstack(parts, format="csr") if sparse.pop() else np.concatenate(parts)
+    """Some blocks, one below the other: sparse if one of them is, as different groups may be too."""
+    if any(map(sp.issparse, parts)):
+        return sp.vstack([sp.csr_array(one) for one in parts], format="csr")
+    return np.concatenate(parts)
 
 
 def _joined(parts: Sequence[Array | None]) -> Array | None:
