@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -291,6 +293,23 @@ def test_a_cluster_is_started_and_closed_without_one():
     with dask.config.set({"fenchel.timeout": "600 s"}):
         model = LinearClassifier("logistic", n_jobs=1).fit(da.from_array(X, chunks=(20, 5)), y)
     assert model.converged_
+
+
+@pytest.mark.thorough
+def test_a_script_that_its_processes_can_not_import_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import dask.array as da, numpy as np\n"
+        "from fenchel.dask import LinearClassifier\n"
+        'LinearClassifier("logistic", n_jobs=1).fit(da.from_array(np.eye(4), chunks=(2, 4)), [0, 1, 0, 1])\n'
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(fenchel.__file__).parents[1])}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("fenchel.errors.FenchelError: the local Dask cluster did not start")
+    assert 'call fit under `if __name__ == "__main__":`' in last
 
 
 @pytest.mark.thorough

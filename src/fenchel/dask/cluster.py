@@ -101,8 +101,14 @@ def connected(workers: int | None) -> Iterator[Client]:
             yield present
         return
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with dask.config.set(_KEEP_MEMORY):
-        cluster = LocalCluster(**options)
+    try:
+        with dask.config.set(_KEEP_MEMORY):
+            cluster = LocalCluster(**options)
+    except RuntimeError as error:
+        raise FenchelError(
+            f"the local Dask cluster did not start ({error}). In a script, call fit under `if __name__ == "
+            '"__main__":`, since its processes import the script; or connect to a cluster with distributed.Client'
+        ) from error
     with restarts, cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
