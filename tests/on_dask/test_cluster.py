@@ -46,8 +46,11 @@ def test_errors_of_workers_name_the_partition(client):
 
     with pytest.raises(FenchelError, match="partition 1 of X can't be loaded or used: OSError: no such disk"):
         LinearClassifier("logistic").fit([blocks[0], dask.delayed(failing)(X)], y)
-    with pytest.raises(FenchelError, match="NaN or infinity"):
-        LinearClassifier("logistic").fit([blocks[0], dask.delayed(np.full((30, 5), np.nan))], y)
+    for wrong in (np.nan, np.inf, -np.inf):
+        held = np.where(np.arange(150).reshape(30, 5) == 77, wrong, X[30:])
+        for block in (held, sp.csr_array(held)):
+            with pytest.raises(FenchelError, match=r"^partition 1 of X: X holds NaN or infinity"):
+                LinearClassifier("logistic").fit([blocks[0], dask.delayed(block)], y)
     with pytest.raises(FenchelError, match="got ndarray"):
         LinearClassifier("logistic").fit(X, y)
 

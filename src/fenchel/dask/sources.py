@@ -205,6 +205,9 @@ def load(client: Client, source: Source) -> Loaded:
         raise FenchelError("X has no rows")
     groups = DaskGroups(client, [groups.futures[k] for k in kept], [groups.names[k] for k in kept])
     found, facts = [found[k] for k in kept], [facts[k] for k in kept]
+    for name, one in zip(groups.names, facts, strict=True):
+        if not np.isfinite(one.largest_entry):
+            raise FenchelError(f"{name}: X holds NaN or infinity: impute them or remove their rows")
     widths = sorted({one.features for one in facts})
     if len(widths) > 1:
         if not numberings:
