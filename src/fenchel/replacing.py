@@ -24,15 +24,23 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     beside = path.with_name(unique_name(path.name[:_LONGEST_NAME], ".part"))
     try:
         # exclusive, with the permissions of any new file
-        with beside.open("xb") as stream:
-            yield stream
-        beside.replace(path)
-    except OSError as error:
-        if error.filename in (None, str(beside)):
-            error.filename = str(given)
-        raise
+        with naming(given, beside):
+            with beside.open("xb") as stream:
+                yield stream
+            beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path, beside: Path) -> Iterator[None]:
+    """What the system refuses, about ``beside`` or without a name, is an OSError with the name of ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or str(error.filename).startswith(str(beside)):
+            error.filename = str(path)
+        raise
 
 
 def unique_name(name: str, suffix: str) -> str:

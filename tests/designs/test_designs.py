@@ -107,10 +107,30 @@ def test_dense(dtype, order, block, tmp_path):
         assert np.shares_memory(values, X)
 
 
-@pytest.mark.parametrize("dtype", [">f8", ">i4", "f16", object])
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", "f16", object])
 def test_dense_foreign_numbers_are_converted(dtype):
     X = small_matrix(np.float64).astype(dtype)
     assert_is_matrix(as_design(X), X.astype(np.float64))
+
+
+def unaligned(values):
+    """A copy that begins at an odd address, as arrays do that Dask received in a message."""
+    space = np.zeros(values.nbytes + 1, dtype=np.uint8)
+    space[1:] = np.frombuffer(values.tobytes(), dtype=np.uint8)
+    return space[1:].view(values.dtype).reshape(values.shape)
+
+
+@pytest.mark.parametrize("rows", [5, 20_000], ids=["few", "many"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_rows_that_begin_at_any_byte_have_the_type_and_checksum_of_others(rows, dtype):
+    X = np.arange(4 * rows).astype(dtype).reshape(rows, 4) % 7
+    S = sp.csr_array(X)
+    moved = sp.csr_array((unaligned(S.data), unaligned(S.indices), unaligned(S.indptr)), shape=S.shape)
+    for one, other in ((X, unaligned(X)), (S, moved)):
+        design = as_design(other)
+        assert design.checksum() == as_design(one).checksum()
+        assert all(value.flags.aligned for value in vars(design).values() if isinstance(value, np.ndarray))
+        assert design.stored_entries == as_design(one).stored_entries
 
 
 def test_dense_lists_and_matrices():

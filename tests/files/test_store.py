@@ -427,6 +427,28 @@ def test_half_a_store_never_has_its_name(tmp_path, store):
     assert np.array_equal(open_store(store).X.toarray(), before)
 
 
+@pytest.mark.parametrize("rows", [2000, 200_000], ids=["at_the_end", "in_a_block"])
+def test_a_full_disk_is_an_error_with_the_name_of_the_store(tmp_path, store, rows):
+    resource = pytest.importorskip("resource")
+    before, limits = open_store(store).X.toarray(), resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(path):
+        # the limit is restored before pytest writes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        try:
+            with StoreWriter(path, force=True) as writer:
+                writer.append(np.ones((rows, 1)), np.ones(rows))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    for path in (tmp_path / "new.store", store):
+        with pytest.raises(OSError, match="too large") as found:
+            fill(path)
+        assert found.value.filename == str(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.store"]
+    assert np.array_equal(open_store(store).X.toarray(), before)
+
+
 @pytest.mark.parametrize(
     ("block", "words"),
     [

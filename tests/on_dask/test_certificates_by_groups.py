@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from fenchel import FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import HeldWitness, gathered, judge, rows_in_groups
 from fenchel.dask import LBFGS, CoCoA, NewtonCG
-from fenchel.dask.in_process import in_groups
+from fenchel.dask.in_process import InProcess, in_groups
 from fenchel.numerics.error_free import exact_sum, expansion
 from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks import MeanRisk
@@ -117,6 +117,46 @@ def test_dual_variables_that_were_lost_are_those_of_the_driver():
     again = gathered(verdict._replace(witness=held))
     expected = judge(whole, model, Witness(0.5 * theta)).certificate
     assert_allclose(again.certificate.dual, expected.dual, rtol=1e-12)
+
+
+class Forgetful(InProcess):
+    """Groups whose workers keep nothing: what was placed beside them is made again for every exchange."""
+
+    def place(self, function, *each, **common):
+        def later(k):
+            values = [values[k] for values in each]
+            return lambda: function(self.shards[k], *map(present, values), **common)
+
+        return [later(k) for k in range(len(self.shards))]
+
+    def map(self, function, *each, **common):
+        self.calls += 1
+        return [one() for one in self.place(function, *each, **common)]
+
+
+def present(value):
+    return value() if callable(value) else value
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", ["optimal", "subgradient"])
+def test_dual_variables_may_be_lost_between_the_exchanges_of_a_certificate(intercept, kind):
+    X, risk = data("hinge", weighted=True)
+    whole, split = (Problem(rows, risk, 0.1, intercept=intercept) for rows in (X, in_groups(X, ENDS)))
+    model, theta = points(whole, kind)
+    groups = Forgetful([])
+    groups.shards, split.design.groups = split.design.groups.shards, groups
+    expected, first = judge(whole, model, Witness(theta)).certificate, split.design.split(theta)[0]
+    exchanges = 0
+    while groups.calls >= exchanges:
+        # the first group loses theta after so many exchanges
+        exchanges, groups.calls = exchanges + 1, 0
+        parts = [lambda most=exchanges: first if groups.calls < most else None, *split.design.split(theta)[1:]]
+        found = judge(split, model, HeldWitness(split.design, parts, lambda: theta)).certificate
+        assert_allclose(found.dual, expected.dual, rtol=1e-12, atol=found.dual_error + expected.dual_error)
+        assert found.dual_error <= 1.5 * expected.dual_error or found.gap > 10.0 * found.rounding_floor
+    # after the last exchange nothing was lost
+    assert exchanges > (3 if intercept else 1)
 
 
 def test_problems_whose_certificates_need_all_scores():

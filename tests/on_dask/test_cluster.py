@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +25,7 @@ import dask.array as da
 
 from fenchel import FenchelError
 from fenchel.dask import CoCoA, LinearClassifier, LinearRegressor, MeasureClassifier, settings
-from fenchel.dask.blocks import shard_of_files
+from fenchel.dask.blocks import Block, shard_of, shard_of_files
 from fenchel.dask.cluster import connected
 from fenchel.dask.sources import load, source_of
 from fenchel.features import PolynomialFeatures
@@ -44,10 +46,22 @@ def test_errors_of_workers_name_the_partition(client):
 
     with pytest.raises(FenchelError, match="partition 1 of X can't be loaded or used: OSError: no such disk"):
         LinearClassifier("logistic").fit([blocks[0], dask.delayed(failing)(X)], y)
-    with pytest.raises(FenchelError, match="NaN or infinity"):
-        LinearClassifier("logistic").fit([blocks[0], dask.delayed(np.full((30, 5), np.nan))], y)
+    for wrong in (np.nan, np.inf, -np.inf):
+        held = np.where(np.arange(150).reshape(30, 5) == 77, wrong, X[30:])
+        for block in (held, sp.csr_array(held)):
+            with pytest.raises(FenchelError, match=r"^partition 1 of X: X holds NaN or infinity"):
+                LinearClassifier("logistic").fit([blocks[0], dask.delayed(block)], y)
     with pytest.raises(FenchelError, match="got ndarray"):
         LinearClassifier("logistic").fit(X, y)
+
+
+def test_sparse_and_dense_blocks_make_one_group():
+    X, y = data(60)
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    blocks = [Block(sp.csr_matrix(X[:20]), y[:20]), Block(X[20:30], y[20:30]), Block(sp.csc_array(X[30:]), y[30:])]
+    shard = shard_of(blocks, ["first", "second", "third"])
+    assert_array_equal(shard.design.sparse().toarray(), X)
+    assert_array_equal(shard.labels, y)
 
 
 CASES = [
@@ -216,6 +230,38 @@ def test_files_are_read_on_the_workers(client, tmp_path):
             LinearClassifier("logistic").fit(str(tmp_path / name.replace("2", "?")), "label")
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("suffix", "header"), [("svm", ""), ("svm", "# nothing\n"), ("csv", ""), ("csv", "a,b,c,d,e,label\n")]
+)
+def test_files_without_rows_are_empty_partitions(client, tmp_path, monkeypatch, suffix, header):
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y = data(60)
+    label = "label" if suffix == "csv" else None
+    for k in range(4):
+        file = tmp_path / f"{k}.{suffix}"
+        file.write_text(header)
+        if k in (1, 2):
+            part = slice(30 * k - 30, 30 * k)
+            if suffix == "svm":
+                dump_svmlight_file(X[part], y[part], str(file), zero_based=False)
+            else:
+                rows = np.column_stack([X[part], y[part]])
+                np.savetxt(file, rows, "%.17g", ",", header="a,b,c,d,e,label", comments="")
+    # the workers have another working folder
+    monkeypatch.chdir(tmp_path)
+    expected = fenchel.LinearClassifier("logistic", tol=1e-9).fit(X, y)
+    for groups in (1, 4):
+        with dask.config.set({"fenchel.groups": groups}):
+            model = LinearClassifier("logistic", tol=1e-9).fit(f"?.{suffix}", label)
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+    with pytest.raises(FenchelError, match="X has no rows"):
+        LinearClassifier("logistic").fit([f"0.{suffix}", f"3.{suffix}"], label)
+    with pytest.raises(FenchelError, match=r"y must be None .* the name of the column .*, got ndarray"):
+        LinearClassifier("logistic").fit(f"?.{suffix}", y)
+
+
 def test_features_are_not_for_clusters():
     with pytest.raises(FenchelError, match="features are computed in memory"):
         LinearClassifier(features=PolynomialFeatures()).fit(da.zeros((4, 2)), [0, 1, 0, 1])
@@ -250,6 +296,23 @@ def test_a_cluster_is_started_and_closed_without_one():
     with dask.config.set({"fenchel.timeout": "600 s"}):
         model = LinearClassifier("logistic", n_jobs=1).fit(da.from_array(X, chunks=(20, 5)), y)
     assert model.converged_
+
+
+@pytest.mark.thorough
+def test_a_script_that_its_processes_can_not_import_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import dask.array as da, numpy as np\n"
+        "from fenchel.dask import LinearClassifier\n"
+        'LinearClassifier("logistic", n_jobs=1).fit(da.from_array(np.eye(4), chunks=(2, 4)), [0, 1, 0, 1])\n'
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(fenchel.__file__).parents[1])}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("fenchel.errors.FenchelError: the local Dask cluster did not start")
+    assert 'call fit under `if __name__ == "__main__":`' in last
 
 
 @pytest.mark.thorough

@@ -12,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -223,6 +224,32 @@ def test_a_timeout_names_the_groups_that_it_waited_for(client):
         pytest.raises(LostDataError, match=f"no task of {groups.names[1]} ended within 1 s; 2 workers"),
     ):
         groups._wait({1: slow})
+
+
+@pytest.mark.thorough
+def test_a_scheduler_that_does_not_answer_is_given_up(client, monkeypatch):
+    async def never(**_):
+        await asyncio.sleep(3600)
+
+    _, _, groups = disturbed(client, at=())
+    slow = client.submit(time.sleep, 600)
+    monkeypatch.setattr(client, "scheduler", SimpleNamespace(ncores=never))
+    with (
+        dask.config.set({"fenchel.timeout": "1 s"}),
+        pytest.raises(LostDataError, match="the Dask scheduler did not answer within 1 s"),
+    ):
+        groups._wait({1: slow})
+
+
+@pytest.mark.thorough
+def test_a_cluster_without_workers_is_given_up():
+    X, y = data(60)
+    with (
+        cluster_of(0),
+        dask.config.set({"fenchel.timeout": "1 s"}),
+        pytest.raises(LostDataError, match="no worker joined the Dask cluster within 1 s: start workers"),
+    ):
+        LinearClassifier("logistic").fit(da.from_array(X, chunks=(30, 5)), y)
 
 
 @pytest.mark.thorough

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from fenchel import FenchelError, Problem, solve
 from fenchel.dask import CoCoA, NewtonCG
+from fenchel.dask import local_points as local
 from fenchel.dask.choosing import choose_solver
 from fenchel.dask.in_process import in_groups
 from fenchel.losses import EpsilonInsensitive, Quantile
@@ -95,6 +96,21 @@ def test_no_numbers_of_examples_are_exchanged_in_a_step(monkeypatch):
     assert len(largest) > 8
     assert max(largest) <= most
     assert max(sent) <= FEATURES
+
+
+@pytest.mark.parametrize("outputs", [None, 2])
+def test_second_derivatives_are_not_averaged_over_a_radius_below_the_rounding_of_the_scores(outputs):
+    X, y, _ = data()
+    shard = in_groups(X, []).groups.shards[0]
+    part = MeanRisk("hinge", y if outputs is None else np.column_stack([y, -y]))
+    shape, mu = (FEATURES,) if outputs is None else (outputs, FEATURES), 0.5
+    at = {"weights": np.full(shape, 0.3), "intercept": np.array(0.1), "mu": mu}
+    point = local.local_point(shard, part, None, **at)
+    narrow, wide = (local.averaged(shard, part, None, point, mu=mu, radius=radius) for radius in (1e-16, 1e-6))
+    assert np.any(point.hess)
+    np.testing.assert_array_equal(narrow.hess, point.hess)
+    # away from kinks the average is the same
+    np.testing.assert_allclose(wide.hess, point.hess, rtol=1e-6)
 
 
 def test_a_warm_start_begins_at_its_dual_point():

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from fenchel.numerics.error_free import fsum
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import UNIT
 from fenchel.problem import Model, Problem, Witness
+
+T = TypeVar("T")
 
 #: an entry that is moved and rounded differs by at most twice as much: the float that it was is as near
 _ROUNDED_MOVE = 2.0 * (1.0 + 1e-6)
@@ -81,12 +83,25 @@ def judged_by_groups(problem: Problem, model: Model, witness: Witness) -> ByGrou
         intercept = problem.best_intercept(problem.design.scores(weights)) if problem.intercept else 0.0
         intercept = problem.no_intercept() if not problem.intercept else intercept
     check_intercept(problem, intercept)
-    found = _Exchanges(problem, rows, Model(weights, intercept)).sides(held, witness)
-    if found is None:
-        assert held is not None
-        # some dual variables were lost: with those that the driver has
-        found = judged_by_groups(problem, model, Witness(held.theta))
-    return found
+    try:
+        return _Exchanges(problem, rows, Model(weights, intercept)).sides(held, witness)
+    except _LostThetaError:
+        if held is None:
+            raise
+        # with those that the driver has
+        return judged_by_groups(problem, model, Witness(held.theta))
+
+
+class _LostThetaError(Exception):
+    """Some dual variables were lost before or between the exchanges."""
+
+
+def _all_of(found: Sequence[T | None]) -> list[T]:
+    """What all groups found; raise if some of them have lost theta."""
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        raise _LostThetaError
+    return known
 
 
 class _Exchanges:
@@ -97,19 +112,17 @@ class _Exchanges:
         self.parts = rows.parts(problem.risk)
         self.about = About(problem.lam, problem.regularizer, problem.intercept)
 
-    def sides(self, held: HeldWitness | None, witness: Witness) -> ByGroups | None:
-        """P, D and their errors; None if dual variables were lost."""
+    def sides(self, held: HeldWitness | None, witness: Witness) -> ByGroups:
+        """P, D and their errors; raise if dual variables were lost."""
         problem, groups, at_model = self.problem, self.rows.groups, held is not None and held.parts is None
         theta = (held.parts if held is not None else self.rows.split(witness.theta)) or [None] * len(self.parts)
         where = {"about": self.about, "weights": self.model.weights, "intercept": self.model.intercept}
         begun = groups.place(beside.begin, self.parts, theta, **where, at_model=at_model)
         if problem.intercept:
-            start, of_dual = groups.map(beside.balance, begun), None
+            start, of_dual = _all_of(groups.map(beside.balance, begun)), None
         else:
-            both = groups.map(beside.balance_and_sums, self.parts, begun, about=self.about)
+            both = _all_of(groups.map(beside.balance_and_sums, self.parts, begun, about=self.about))
             start, of_dual = [one for one, _ in both], [one for _, one in both]
-        if any(one.lost for one in start):
-            return None
         primal = primal_of(problem, self.model, None, fsum(one.risk for one in start))
         ordered_sum = self.rows.ordered_sum
         above, below = ordered_sum([one.above for one in start]), ordered_sum([one.below for one in start])
@@ -123,11 +136,12 @@ class _Exchanges:
         level = level_of(problem, primal.value)
         if of_dual is None:
             of_dual = groups.map(beside.dual_sums, self.parts, kept, about=self.about, level=level)
-        kept, point, limits, of_conjugate = self._point(kept, [one for one in of_dual if one is not None])
+        sums_of_all = _all_of(of_dual)
+        kept, point, limits, of_conjugate = self._point(kept, sums_of_all)
         bound = not_below_zero(problem, of_point(problem, point, level, limits))
         if bound.theta is not point.theta:
             return ByGroups(primal, bound, None, None)
-        sums = ordered_sum([one.sums for one in of_dual if one is not None])
+        sums = ordered_sum([one.sums for one in sums_of_all])
         errors = self._errors(primal, bound, kept, sums, of_conjugate)
         return ByGroups(primal, bound, errors, HeldWitness(self.rows, kept, None if held is None else held.known))
 
@@ -146,10 +160,11 @@ class _Exchanges:
             moves, left = _absorbing(found, rest), np.abs(rest) * (1.0 + EPS)
             if moves.any():
                 kept = rows.groups.place(beside.moved, kept, list(moves))
-                for k, one in enumerate(rows.groups.map(beside.absorbed_sums, self.parts, kept)):
-                    if one is not None:
-                        conjugates[k], errors[k] = one.conjugate, one.error
-                        left = np.where(moves[k] != 0.0, one.left, left)
+                absorbed = rows.groups.map(beside.absorbed_sums, self.parts, kept)
+                able = np.flatnonzero(np.any(moves, axis=1)).tolist()
+                for k, one in zip(able, _all_of([absorbed[k] for k in able]), strict=True):
+                    conjugates[k], errors[k] = one.conjugate, one.error
+                    left = np.where(moves[k] != 0.0, one.left, left)
                 kept, distance = rows.groups.place(beside.theta_of, kept), _ROUNDED_MOVE * float(np.sum(np.abs(moves)))
             lowest = np.max([one.lowest for one in found], axis=0)
             limits = np.maximum(np.abs(lowest), np.abs(np.min([one.highest for one in found], axis=0)))
@@ -166,7 +181,7 @@ class _Exchanges:
         if gap > NEAR_FLOOR * (errors.primal + errors.dual):
             return errors
         where = {"about": self.about, "weights": self.model.weights, "intercept": self.model.intercept}
-        found = self.rows.groups.map(beside.fine_errors, self.parts, kept, **where)
+        found = _all_of(self.rows.groups.map(beside.fine_errors, self.parts, kept, **where))
         of_risk = _sum_error([one.risk for one in found], primal.risk)
         of_conjugate = _sum_error([one.conjugate for one in found], bound.conjugate)
         terms = self.rows.ordered_sum([one.terms for one in found])

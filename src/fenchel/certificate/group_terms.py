@@ -1,4 +1,7 @@
-"""What certificates compute beside each group of rows (``by_groups``), from its rows and its term of the risk."""
+"""What certificates compute beside each group of rows (``by_groups``), from its rows and its term of the risk.
+
+Theta may be lost between any two exchanges, when its worker dies: what needs it is then None.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,6 @@ class Balance(NamedTuple):
     """What the driver learns in the first exchange: the sums are those of the entries of each sign of each output."""
 
     risk: float
-    lost: bool
     usable: bool
     above: Floats
     below: Floats
@@ -82,7 +84,7 @@ class FineErrors(NamedTuple):
 class Moved(NamedTuple):
     """Kept beside a group: theta, and the bounds on its sums if an entry has moved."""
 
-    theta: Floats
+    theta: Floats | None
     left: Floats | None
 
 
@@ -105,23 +107,23 @@ def begin(
         return Begun(primal.risk, None if theta is None else part.project(theta))
 
 
-def balance(group: GroupOfRows, begun: Begun) -> Balance:
+def balance(group: GroupOfRows, begun: Begun) -> Balance | None:
     """What the balance of theta needs."""
     theta = begun.theta
     if theta is None:
-        return Balance(begun.risk, True, False, np.zeros(1), np.zeros(1))
+        return None
     above, below = np.maximum(theta, 0.0).sum(axis=0), -np.minimum(theta, 0.0).sum(axis=0)
-    return Balance(begun.risk, False, usable(theta), np.atleast_1d(above), np.atleast_1d(below))
+    return Balance(begun.risk, usable(theta), np.atleast_1d(above), np.atleast_1d(below))
 
 
 def balance_and_sums(
     group: GroupOfRows, part: MeanRisk, begun: Begun, *, about: About
-) -> tuple[Balance, DualSums | None]:
-    """Both at once, where theta need not be balanced."""
-    found, theta = balance(group, begun), begun.theta
-    if theta is None or not found.usable:
-        return found, None
-    return found, dual_sums(group, part, theta, about=about, level=math.inf)
+) -> tuple[Balance, DualSums | None] | None:
+    """Both at once, where theta need not be balanced; no sums of a theta that is not usable."""
+    found = balance(group, begun)
+    if found is None:
+        return None
+    return found, dual_sums(group, part, begun.theta, about=about, level=math.inf) if found.usable else None
 
 
 def scaled(group: GroupOfRows, begun: Begun, *, above: Array, below: Array) -> Floats | None:
@@ -134,8 +136,12 @@ def scaled(group: GroupOfRows, begun: Begun, *, above: Array, below: Array) -> F
     return np.where(theta > 0.0, theta * above, theta * below)
 
 
-def dual_sums(group: GroupOfRows, part: MeanRisk, theta: Floats, *, about: About, level: float) -> DualSums:
+def dual_sums(
+    group: GroupOfRows, part: MeanRisk, theta: Floats | None, *, about: About, level: float
+) -> DualSums | None:
     """The terms of the dual side; ``level`` is an objective that the optimum does not exceed."""
+    if theta is None:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         conjugate = part.conjugate(theta, feasible=True)
         error = part.conjugate_error(theta, conjugate, fine=False)
@@ -150,9 +156,9 @@ def dual_sums(group: GroupOfRows, part: MeanRisk, theta: Floats, *, about: About
         return DualSums(conjugate, error, x_theta, absolute_sums(theta), rest, *most, lowest, highest)
 
 
-def moved(group: GroupOfRows, theta: Floats, moves: Array) -> Moved:
+def moved(group: GroupOfRows, theta: Floats | None, moves: Array) -> Moved:
     """Theta with an entry of each output moved towards zero by this number."""
-    if not np.any(moves):
+    if theta is None or not np.any(moves):
         return Moved(theta, None)
     columns, left = np.atleast_2d(theta.T).copy(), np.zeros(len(moves))
     for j in np.flatnonzero(moves):
@@ -162,21 +168,23 @@ def moved(group: GroupOfRows, theta: Floats, moves: Array) -> Moved:
 
 def absorbed_sums(group: GroupOfRows, part: MeanRisk, found: Moved) -> Absorbed | None:
     """The term of R* of a group whose theta has moved; None for others."""
-    if found.left is None:
+    if found.theta is None or found.left is None:
         return None
     conjugate = part.conjugate(found.theta, feasible=True)
     return Absorbed(conjugate, part.conjugate_error(found.theta, conjugate, fine=False), found.left)
 
 
-def theta_of(group: GroupOfRows, found: Moved) -> Floats:
+def theta_of(group: GroupOfRows, found: Moved) -> Floats | None:
     """Theta alone."""
     return found.theta
 
 
 def fine_errors(
-    group: GroupOfRows, part: MeanRisk, theta: Floats, *, about: About, weights: Array, intercept: Any
-) -> FineErrors:
+    group: GroupOfRows, part: MeanRisk, theta: Floats | None, *, about: About, weights: Array, intercept: Any
+) -> FineErrors | None:
     """The finer bounds on the errors of a group's terms, row by row."""
+    if theta is None:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         own = Problem(group.design, part, *about)
         primal = evaluate(own, Model(weights, intercept))

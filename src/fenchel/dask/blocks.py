@@ -13,7 +13,7 @@ from fenchel.arrays import Array
 from fenchel.dask.shard import Shard
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.io.files import bare_name
+from fenchel.io.files import NoRowsError, bare_name
 
 #: suffixes of files that are read by columns, and of NumPy archives; others are svmlight files
 PARQUET, CSV, NPZ = (".parquet", ".pq"), (".csv",), (".npz",)
@@ -59,6 +59,9 @@ def file_block(path: str, columns: Columns, zero_based: bool | None) -> Block:
 
     try:
         table = read(Path(path), Layout(label=columns.label, zero_based=zero_based))
+    except NoRowsError:
+        # one partition of several may be empty
+        return Block(np.zeros((0, 1)), np.zeros(0))
     except FenchelError as error:
         # the option of the command line is this argument here
         raise FenchelError(str(error).replace("--label:", "y:", 1)) from error
@@ -158,10 +161,10 @@ def _wider(X: Any, features: int) -> sp.csr_array:
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
-    sparse = {bool(sp.issparse(one)) for one in parts}
-    if len(sparse) > 1:
-        raise FenchelError("some blocks are sparse and others dense; use one of both")
-    return sp.vstack(parts, format="csr") if sparse.pop() else np.concatenate(parts)
+    """Some blocks, one below the other: sparse if one of them is, as different groups may be too."""
+    if any(map(sp.issparse, parts)):
+        return sp.vstack([sp.csr_array(one) for one in parts], format="csr")
+    return np.concatenate(parts)
 
 
 def _joined(parts: Sequence[Array | None]) -> Array | None:

@@ -101,8 +101,14 @@ def connected(workers: int | None) -> Iterator[Client]:
             yield present
         return
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with dask.config.set(_KEEP_MEMORY):
-        cluster = LocalCluster(**options)
+    try:
+        with dask.config.set(_KEEP_MEMORY):
+            cluster = LocalCluster(**options)
+    except RuntimeError as error:
+        raise FenchelError(
+            f"the local Dask cluster did not start ({error}). In a script, call fit under `if __name__ == "
+            '"__main__":`, since its processes import the script; or connect to a cluster with distributed.Client'
+        ) from error
     with restarts, cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
@@ -112,8 +118,28 @@ def group_count(client: Client) -> int:
     set_by_user = groups()
     if set_by_user is not None:
         return set_by_user
-    client.wait_for_workers(1, timeout=timeout())
-    return max(1, sum(client.nthreads().values()))
+    limit, begin = timeout(), time.monotonic()
+    while not (count := sum(threads_of(client).values())):
+        if time.monotonic() - begin > limit:
+            raise LostDataError(
+                f"no worker joined the Dask cluster within {limit:g} s: start workers, or raise the setting "
+                "fenchel.timeout of dask.config"
+            )
+        stop_point()
+        time.sleep(_BETWEEN_STOP_POINTS)
+    return count
+
+
+def threads_of(client: Client) -> dict[str, int]:
+    """The number of threads of each worker; raise if the scheduler does not say."""
+    limit = timeout()
+    try:
+        found: dict[str, int] = client.nthreads(callback_timeout=limit)
+    except TimeoutError as error:
+        raise LostDataError(
+            f"the Dask scheduler did not answer within {limit:g} s: it is overloaded or unreachable"
+        ) from error
+    return found
 
 
 class DaskGroups:
@@ -255,7 +281,7 @@ class DaskGroups:
                 unfinished, since = left, time.monotonic()
             self._check_connection()
             if time.monotonic() - since > limit:
-                workers = len(self.client.nthreads())
+                workers = len(threads_of(self.client))
                 waiting = [k for k, future in pending.items() if future.status == "pending"]
                 raise LostDataError(
                     f"no task of {self._named(waiting)} ended within {limit:g} s; {workers} workers are connected. If "

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fenchel import estimators as ordinary
 from fenchel.dask.choosing import choose_solver
-from fenchel.dask.cluster import connected
+from fenchel.dask.cluster import connected, threads_of
 from fenchel.dask.sources import Loaded, blocks_of, is_lazy, load, source_of
 from fenchel.errors import FenchelError
 from fenchel.estimators.task import Task
@@ -75,7 +75,7 @@ class OnWorkers:
         say = partial(report_stage, type(self).__name__, verbose=self.verbose)
         say("connecting to the Dask cluster, or starting one on this machine")
         with connected(workers) as client:
-            say(f"loading {len(source.names)} partitions or files on {len(client.nthreads())} workers")
+            say(f"loading {len(source.names)} partitions or files on {len(threads_of(client))} workers")
             loaded = load(client, source)
             rows, features = loaded.design.shape
             say(f"{rows:,} rows of {features:,} features in {len(loaded.design.facts)} groups are loaded")

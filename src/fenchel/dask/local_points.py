@@ -152,7 +152,8 @@ def averaged(
     assert mean is not None
     hess = np.empty(point.scores.shape)
     for k, example in enumerate(_outputs(mean, centre, point.scores)):
-        found = np.empty(rows)
+        # those of large scores stay as they are
+        found = np.array(np.atleast_2d(point.hess.T)[k])
         mean_hess(*example, mu, radius, found, 0, rows)
         hess.T.reshape(-1, rows)[k] = found
     return point._replace(hess=hess)

@@ -83,7 +83,13 @@ class Files(Source):
         suffixes = {bare_name(Path(name)).suffix.lower() for name in names}
         tables = bool(suffixes & {*PARQUET, *CSV})
         if label is not None and not (tables and isinstance(label, (str, int))):
-            raise FenchelError("y must be None for files that hold the labels, or the column of labels of tables")
+            given = repr(label) if isinstance(label, (str, int)) else type(label).__name__
+            raise FenchelError(
+                "y must be None for files that hold the labels (svmlight, .npz), and the name of the column of labels "
+                f"for tables (.csv, .parquet), got {given}"
+            )
+        # workers may have another working folder
+        names = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
         sizes = [float(Path(name).stat().st_size) if Path(name).exists() else 1.0 for name in names]
         own = weights if tables and isinstance(weights, str) else None
         columns = Columns(None if label is None else str(label), own)
@@ -199,6 +205,9 @@ def load(client: Client, source: Source) -> Loaded:
         raise FenchelError("X has no rows")
     groups = DaskGroups(client, [groups.futures[k] for k in kept], [groups.names[k] for k in kept])
     found, facts = [found[k] for k in kept], [facts[k] for k in kept]
+    for name, one in zip(groups.names, facts, strict=True):
+        if not np.isfinite(one.largest_entry):
+            raise FenchelError(f"{name}: X holds NaN or infinity: impute them or remove their rows")
     widths = sorted({one.features for one in facts})
     if len(widths) > 1:
         if not numberings:

@@ -257,10 +257,10 @@ class Design(abc.ABC):
 
 
 def as_real(values: Array) -> Array:
-    """The array in a type that loops can read, without a copy for native integers, float32 and float64.
+    """The array in a type that loops can read, without a copy for native, aligned integers, float32 and float64.
 
-    Integers and booleans stay as they are (booleans are viewed as bytes); each entry is converted when it is used.
-    float16 becomes float32, which is exact; anything else becomes float64.
+    Integers and booleans stay as they are (booleans are viewed as bytes), and so do float32 and float64; each entry is
+    converted when it is used.  float16 becomes float32, which is exact; anything else becomes float64.
     """
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "b":
@@ -271,9 +271,10 @@ def as_real(values: Array) -> Array:
         raise FenchelError("X holds complex numbers; pass their real and imaginary parts as separate features")
     elif kind not in "iuf":
         values = real_numbers("X", values)
-    elif size > 8 or not values.dtype.isnative or not values.flags.aligned:
-        values = values.astype(np.float64 if kind not in "iu" else values.dtype.newbyteorder("="))
-    return values
+    elif size > 8:
+        values = values.astype(np.float64)
+    # arrays that Dask sends begin at any byte; the same numbers keep their type, and with it their checksum
+    return np.require(values, values.dtype.newbyteorder("="), "A")
 
 
 def largest_size(values: Array) -> float:

@@ -303,6 +303,6 @@ def _repeats(block: sp.csr_array) -> bool:
 
 
 def _as_index(values: Array) -> Array:
-    """Indices of 32 or 64 bits, as SciPy makes them; other types are converted, which copies them."""
+    """Aligned indices of 32 or 64 bits, as SciPy makes them; others are converted, which copies them."""
     fine = values.dtype.kind == "i" and values.dtype.itemsize in (4, 8) and values.dtype.isnative
-    return values if fine else values.astype(np.int64)
+    return np.require(values, None if fine else np.int64, "A")

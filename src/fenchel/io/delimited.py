@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fenchel.errors import FenchelError
-from fenchel.io.files import opened
+from fenchel.io.files import NoRowsError, opened
 from fenchel.io.kinds import TSV
 
 #: fields of a block of rows
@@ -108,7 +108,7 @@ def delimited(path: Path, kind: str, delimiter: str | None = None) -> Delimited:
         except (csv.Error, UnicodeDecodeError) as error:
             raise FenchelError(f"{path}: is not a table in UTF-8: {error}") from error
     if not first:
-        raise FenchelError(f"{path}: holds no rows")
+        raise NoRowsError(path)
     return Delimited(path, found, first)
 
 

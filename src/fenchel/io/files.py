@@ -28,6 +28,13 @@ ARCHIVE, HEADER = b"PK\x03\x04", "header.json"
 watcher: ContextVar[Callable[[Path, int, int], None] | None] = ContextVar("watcher", default=None)
 
 
+class NoRowsError(FenchelError):
+    """A file that was read to its end and has no rows."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: holds no rows")
+
+
 def bare_name(path: Path) -> Path:
     """The name of a file without its folder and without the suffix of a compressed one."""
     name = Path(path.name)

@@ -21,6 +21,7 @@ from fenchel.io.files import HEADER
 from fenchel.io.store import DENSE, FORMAT, SPARSE, canonical, checksum
 from fenchel.io.store_target import check_target, put_in_place, remove_abandoned, working_folder
 from fenchel.io.svmlight import LARGEST_WHOLE, RowBlock, are_whole
+from fenchel.replacing import naming
 
 #: of what a store holds beside numbers; indices have 32 bits until the number of entries is known, and pointers 64
 _TYPES = {"indices": np.int32, "indptr": np.int64, "queries": np.int64}
@@ -70,7 +71,8 @@ class StoreWriter:
     def __init__(self, path: Path | str, force: bool = False, zero_based: bool = False) -> None:
         # a link stays, and the store that it leads to is replaced
         self._path, self._force, self._zero_based = Path(path).resolve(), force, zero_based
-        check_target(Path(path), force)
+        self._given = Path(path)
+        check_target(self._given, force)
         self._folder = working_folder(self._path)
         self._entered = self._open = False
         self._files: dict[str, IO[bytes]] = {}
@@ -92,10 +94,11 @@ class StoreWriter:
     ) -> None:
         self._open = False
         try:
-            for file in self._files.values():
-                file.close()
-            if kind is None:
-                self._complete()
+            with naming(self._given, self._folder):
+                for file in self._files.values():
+                    file.close()
+                if kind is None:
+                    self._complete()
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -180,12 +183,13 @@ class StoreWriter:
         if self._files and set(ready) != set(self._files):
             differ = ", ".join(sorted(set(ready) ^ set(self._files)))
             raise FenchelError(f"all blocks must have the same arrays; some have {differ} and others not")
-        for name, found in ready.items():
-            if name not in self._files:
-                self._files[name], self._types[name] = (self._folder / f"{name}.bin").open("wb"), found.dtype
-                if name == "indptr":
-                    self._files[name].write(np.zeros(1, dtype=found.dtype).data)
-            self._files[name].write(found.data)
+        with naming(self._given, self._folder):
+            for name, found in ready.items():
+                if name not in self._files:
+                    self._files[name], self._types[name] = (self._folder / f"{name}.bin").open("wb"), found.dtype
+                    if name == "indptr":
+                        self._files[name].write(np.zeros(1, dtype=found.dtype).data)
+                self._files[name].write(found.data)
         self._whole_labels &= are_whole(ready["labels"])
         self._entries += len(ready.get("data", ()))
         self._rows += rows

@@ -18,7 +18,7 @@ from fenchel.compile.primitives.decimals import powers_of_five, powers_of_ten
 from fenchel.compile.primitives.digits import WORD
 from fenchel.errors import FenchelError
 from fenchel.io import loop_svmlight as loop
-from fenchel.io.files import opened
+from fenchel.io.files import NoRowsError, opened
 from fenchel.io.growing import Growing
 
 #: bytes that are read at a time (256 kB, so that what is parsed stays in the cache); a longer line is read whole
@@ -149,7 +149,7 @@ def are_whole(numbers: Array) -> bool:
 def check_rows(path: Path, rows: int, with_query: int) -> None:
     """Raise for a file without rows, and for one in which some rows have a query and others none."""
     if not rows:
-        raise FenchelError(f"{path}: holds no rows")
+        raise NoRowsError(path)
     if with_query not in (0, rows):
         raise FenchelError(f"{path}: has qid: in {with_query} of {rows} rows; give every row its query")
 

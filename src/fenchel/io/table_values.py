@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
+from fenchel.io.files import NoRowsError
 from fenchel.io.parquet import as_numbers, as_texts, number_texts, parquet_blocks
 from fenchel.io.raw_columns import MISSING, RawColumn, is_missing
 from fenchel.io.svmlight import LARGEST_WHOLE, are_whole
@@ -28,7 +29,7 @@ def read_values(table: TableFile, features: Sequence[RawColumn], others: Sequenc
     """Read the columns of features into ``features``, and return the texts of the others."""
     found = _read_text(table, features, others) if table.text is not None else _read_parquet(table, features, others)
     if not len(found.lines):
-        raise FenchelError(f"{table.path}: holds no rows")
+        raise NoRowsError(table.path)
     return found
 
 
