@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from fenchel import FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import HeldWitness, gathered, judge, rows_in_groups
+from fenchel.certificate.group_terms import Begun, Moved
 from fenchel.dask import LBFGS, CoCoA, NewtonCG
 from fenchel.dask.in_process import in_groups
 from fenchel.numerics.error_free import exact_sum, expansion
@@ -117,6 +118,36 @@ def test_dual_variables_that_were_lost_are_those_of_the_driver():
     again = gathered(verdict._replace(witness=held))
     expected = judge(whole, model, Witness(0.5 * theta)).certificate
     assert_allclose(again.certificate.dual, expected.dual, rtol=1e-12)
+
+
+@pytest.mark.parametrize("where", ["balance", "dual_sums", "moved", "absorbed_sums", "theta_of", "fine_errors"])
+def test_dual_variables_that_are_lost_between_two_exchanges(where, monkeypatch):
+    """A worker dies: what lay there is made again, of dual variables that it alone had."""
+    X, risk = data("hinge", weighted=False)
+    whole, split = (Problem(rows, risk, 0.1, intercept=True) for rows in (X, in_groups(X, ENDS)))
+    (model, theta), groups, lost = points(whole, "optimal"), split.design.groups, []
+    place = groups.place
+
+    def made_again(value):
+        return value._replace(theta=None) if isinstance(value, (Begun, Moved)) else None
+
+    def dying(function, *each, **common):
+        if function.__name__ == where and not lost:
+            lost.append(where)
+            # which argument was kept there
+            at = 0 if where == "moved" else len(each) - 1
+            each = (*each[:at], [*each[at][:-1], made_again(each[at][-1])], *each[at + 1 :])
+        return place(function, *each, **common)
+
+    monkeypatch.setattr(groups, "place", dying)
+    found = judge(split, model, HeldWitness(split.design, split.design.split(theta), lambda: 0.5 * theta))
+    optimum = judge(whole, model, Witness(theta)).certificate
+    # a bound that proves less is as good, an error is not
+    assert found.certificate.lower <= optimum.primal + optimum.primal_error
+    assert found.certificate.primal == pytest.approx(optimum.primal, rel=1e-12)
+    assert lost or where in ("moved", "absorbed_sums", "theta_of")
+    again = gathered(found).certificate
+    assert again.lower <= optimum.primal + optimum.primal_error
 
 
 def test_problems_whose_certificates_need_all_scores():

@@ -123,11 +123,17 @@ class _Exchanges:
         level = level_of(problem, primal.value)
         if of_dual is None:
             of_dual = groups.map(beside.dual_sums, self.parts, kept, about=self.about, level=level)
-        kept, point, limits, of_conjugate = self._point(kept, [one for one in of_dual if one is not None])
+        sides = [one for one in of_dual if one is not None]
+        if len(sides) < len(of_dual):
+            return None
+        kept, point, limits, of_conjugate = self._point(kept, sides)
+        if held is not None and math.isnan(point.conjugate):
+            # lost meanwhile
+            return None
         bound = not_below_zero(problem, of_point(problem, point, level, limits))
         if bound.theta is not point.theta:
             return ByGroups(primal, bound, None, None)
-        sums = ordered_sum([one.sums for one in of_dual if one is not None])
+        sums = ordered_sum([one.sums for one in sides])
         errors = self._errors(primal, bound, kept, sums, of_conjugate)
         return ByGroups(primal, bound, errors, HeldWitness(self.rows, kept, None if held is None else held.known))
 
@@ -166,7 +172,10 @@ class _Exchanges:
         if gap > NEAR_FLOOR * (errors.primal + errors.dual):
             return errors
         where = {"about": self.about, "weights": self.model.weights, "intercept": self.model.intercept}
-        found = self.rows.groups.map(beside.fine_errors, self.parts, kept, **where)
+        fine = self.rows.groups.map(beside.fine_errors, self.parts, kept, **where)
+        found = [one for one in fine if one is not None]
+        if len(found) < len(fine):
+            return errors
         of_risk = _sum_error([one.risk for one in found], primal.risk)
         of_conjugate = _sum_error([one.conjugate for one in found], bound.conjugate)
         terms = self.rows.ordered_sum([one.terms for one in found])

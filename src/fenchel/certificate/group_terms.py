@@ -80,9 +80,9 @@ class FineErrors(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Kept beside a group: theta, and the bounds on its sums if an entry has moved."""
+    """Kept beside a group: theta, None where it was lost, and the bounds on its sums if an entry has moved."""
 
-    theta: Floats
+    theta: Floats | None
     left: Floats | None
 
 
@@ -134,8 +134,15 @@ def scaled(group: GroupOfRows, begun: Begun, *, above: Array, below: Array) -> F
     return np.where(theta > 0.0, theta * above, theta * below)
 
 
-def dual_sums(group: GroupOfRows, part: MeanRisk, theta: Floats, *, about: About, level: float) -> DualSums:
-    """The terms of the dual side; ``level`` is an objective that the optimum does not exceed."""
+def dual_sums(
+    group: GroupOfRows, part: MeanRisk, theta: Floats | None, *, about: About, level: float
+) -> DualSums | None:
+    """The terms of the dual side; ``level`` is an objective that the optimum does not exceed.
+
+    None where theta was lost since the first exchange, with the worker that had it.
+    """
+    if theta is None:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         conjugate = part.conjugate(theta, feasible=True)
         error = part.conjugate_error(theta, conjugate, fine=False)
@@ -150,10 +157,10 @@ def dual_sums(group: GroupOfRows, part: MeanRisk, theta: Floats, *, about: About
         return DualSums(conjugate, error, x_theta, absolute_sums(theta), rest, *most, lowest, highest)
 
 
-def moved(group: GroupOfRows, theta: Floats, moves: Array) -> Moved:
+def moved(group: GroupOfRows, theta: Floats | None, moves: Array) -> Moved:
     """Theta with an entry of each output moved towards zero by this number."""
-    if not np.any(moves):
-        return Moved(theta, None)
+    if theta is None or not np.any(moves):
+        return Moved(theta, None if theta is not None or not np.any(moves) else np.zeros(len(moves)))
     columns, left = np.atleast_2d(theta.T).copy(), np.zeros(len(moves))
     for j in np.flatnonzero(moves):
         columns[j], left[j] = absorbed(columns[j], float(moves[j]))
@@ -161,22 +168,26 @@ def moved(group: GroupOfRows, theta: Floats, moves: Array) -> Moved:
 
 
 def absorbed_sums(group: GroupOfRows, part: MeanRisk, found: Moved) -> Absorbed | None:
-    """The term of R* of a group whose theta has moved; None for others."""
+    """The term of R* of a group whose theta has moved, NaN where it was lost; None for others."""
     if found.left is None:
         return None
+    if found.theta is None:
+        return Absorbed(math.nan, math.nan, found.left)
     conjugate = part.conjugate(found.theta, feasible=True)
     return Absorbed(conjugate, part.conjugate_error(found.theta, conjugate, fine=False), found.left)
 
 
-def theta_of(group: GroupOfRows, found: Moved) -> Floats:
+def theta_of(group: GroupOfRows, found: Moved) -> Floats | None:
     """Theta alone."""
     return found.theta
 
 
 def fine_errors(
-    group: GroupOfRows, part: MeanRisk, theta: Floats, *, about: About, weights: Array, intercept: Any
-) -> FineErrors:
-    """The finer bounds on the errors of a group's terms, row by row."""
+    group: GroupOfRows, part: MeanRisk, theta: Floats | None, *, about: About, weights: Array, intercept: Any
+) -> FineErrors | None:
+    """The finer bounds on the errors of a group's terms, row by row; None where theta was lost."""
+    if theta is None:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         own = Problem(group.design, part, *about)
         primal = evaluate(own, Model(weights, intercept))
