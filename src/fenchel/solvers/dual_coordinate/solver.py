@@ -11,7 +11,8 @@ cost of the example's non-zeros.  The inner ``rule``:
   :math:`f^*(-a, y) + s(a - \alpha) + (a - \alpha)^2/(2\eta')`, with :math:`\eta' = \eta\lambda n`, which is (23) for
   the hinge and needs none of the precautions that Sec. 5.2 gives for (19) and (20);
 - "auto": exact for ridge, and 1.3 times that step for losses with kinks on a thousand rows or more with no fewer
-  features; for the elastic net the minimizer of a quadratic bound of the dual (``loop``); newton for the others (``loop_mirror``).
+  features; for the elastic net the minimizer of a quadratic bound of the dual (``loop``); newton for the others
+  (``loop_mirror``).
 
 A quadratic form with a dense matrix is whitened first (``solvers.whitening``).
 
@@ -35,8 +36,8 @@ need them.
 Near duplicates.  The few examples with the largest violations get more turns (``violators``): steps of one variable at
 a time hardly move those of near duplicates.
 
-Free dual variables.  After thirty epochs with a piecewise quadratic loss and ridge, or a hundred with a thousand rows or
-more, conjugate gradients on all variables between their bounds alternate with epochs (``face``), for near duplicates
+Free dual variables.  After thirty epochs with a piecewise quadratic loss and ridge, or a hundred with a thousand rows
+or more, conjugate gradients on all variables between their bounds alternate with epochs (``face``), for near duplicates
 that are many.
 
 Shrinking: ``solvers.shrinking``.  A certificate always sees all data, so shrinking cannot hide a violation.
@@ -117,11 +118,12 @@ class DualCoordinate(Solver):
         Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
-        to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge (1.3 times that step for losses
-        with kinks on a thousand rows or more with no fewer features, unless ``stretch`` is set), the minimizer of a quadratic bound for
-        the elastic net, and "newton" otherwise.  In a gradient step the part of the loss is implicit: the
-        derivative of its conjugate, the first terms of eqs. (19), (20) and (22), is taken at the new dual variable, so
-        that the step stays in the domain and does not oscillate where the loss is zero; for the hinge it is eq. (23).
+        to increase the dual; or a gradient step (eq. 11). "auto" is "exact" for ridge (1.3 times that step for losses
+        with kinks on a thousand rows or more with no fewer features, unless ``stretch`` is set), the minimizer of a
+        quadratic bound for the elastic net, and "newton" otherwise. In a gradient step the part of the loss is
+        implicit: the derivative of its conjugate, the first terms of eqs. (19), (20) and (22), is taken at the new dual
+        variable, so that the step stays in the domain and does not oscillate where the loss is zero; for the hinge it
+        is eq. (23).
     learning_rate : float, default=None
         The step size of ``rule="gradient"``, the same for all examples; None chooses one for each example ([1]_,
         Sec. 6.2).
