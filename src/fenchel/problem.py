@@ -271,11 +271,15 @@ class Problem:
     def level_bound(self) -> float:
         """The objective of a model with scores of 1e7 times the labels; a larger dual bound counts as infeasibility.
 
-        Where Omega is bounded, as for a fixed mass, no model exceeds it.
+        Where Omega is bounded, as for a fixed mass, no model exceeds it, unless the loss grows towards the end of its
+        domain: then none with margins of at least 1e-7.
         """
         score = _LARGEST_SCORE * max(1.0, self.risk.largest_label)
         radius = score / (self.design.largest_row_norm or 1.0)
-        return self.lam * self.regularizer.level_bound(radius, self.design.shape[1])
+        level, mean = self.lam * self.regularizer.level_bound(radius, self.design.shape[1]), self.risk.separable()
+        if mean is not None and not mean.loss.bounded_below:
+            level += max(0.0, mean.value(mean.labels / _LARGEST_SCORE))
+        return level
 
     def zero_model(self) -> Model:
         """The minimizer of the regularizer, zero weights for most, with the best intercept."""

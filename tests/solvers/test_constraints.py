@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import slow_reference as slow
 from agreement import assert_sound
-from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, Status, solve
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Model, Problem, Status, solve
+from fenchel.certificate import judge
 from fenchel.losses import INFINITE, HardMargin, Hinge, Interpolation, NegativeLog
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L2, ElasticNet, Entropy
 from fenchel.risks import MeanRisk
 from slow_conic import conic_optimum
 from strategies import curvatures
@@ -199,6 +200,21 @@ def test_a_logarithm_without_a_feasible_model_proves_nothing_and_says_so():
     assert solution.certificate.primal == math.inf
     with pytest.raises(FenchelError, match="not bounded below"):
         solve(Problem(X, MeanRisk(NegativeLog(), y), 1.0, intercept=True))
+
+
+def test_a_logarithm_with_small_margins_is_not_infeasible():
+    """Weights of bounded size have a small penalty, and a risk of any size: -log of the smallest margin."""
+    X = [[0.247, 0.027], [-0.697, -0.824], [0.197, 0.320], [-1.339, -0.474], [1.306, 2.376], [-1.116, 0.710]]
+    X, y = np.array([*X, [1.827, 0.618], [0.921, 0.832]]), np.array([-1.0, 1, -1, 1, -1, -1, -1, -1])
+    regularizer = Entropy(prior=0.01, balanced=True)
+    problem = Problem(X, MeanRisk("negative_log", y), 0.12, regularizer, intercept=True)
+    feasible = Model(np.array([-0.0095, -0.0029]), -0.0088)
+    solution = solve(problem, tol=1e-3, max_iter=100)
+    known = judge(problem, feasible, solution.witness).certificate
+    assert np.isfinite(known.upper)
+    assert known.upper < problem.level_bound
+    assert solution.status is not Status.INFEASIBLE
+    assert solution.certificate.lower <= known.upper
 
 
 def test_estimators_say_that_it_is_infeasible():

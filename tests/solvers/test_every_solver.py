@@ -1,5 +1,6 @@
 """What every solver must do whatever its method: leave inputs alone, start warm, read weights and every storage."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,9 @@ import scipy.sparse as sp
 from agreement import assert_same_optimum
 from catalog import CASES, PLAIN_CASES, PLAIN_SPARSE_CASES, SOLVER_NAMES, SPARSE_CASES, Case, regularizer_of
 from fenchel import Model, Problem, solve
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import Start
+from fenchel.risks import F1, CrammerSinger, MeanRisk, MultilabelHinge, Multinomial, OrdinalHinge, RocAUC, WestonWatkins
+from fenchel.solvers import SOLVERS
+from fenchel.solvers.base import Hint, Start
 
 every_solver = pytest.mark.parametrize("solver", SOLVER_NAMES)
 every_case = pytest.mark.parametrize("case", [*CASES, *SPARSE_CASES], ids=str)
@@ -44,6 +46,41 @@ def test_inputs_are_not_modified(case, solver):
     assert [array.tobytes() for array in arrays] == before
     np.testing.assert_array_equal(warm.witness.theta, theta)
     np.testing.assert_array_equal(warm.model.weights, w)
+
+
+CLASSES = np.arange(9) % 3
+SIGNS = np.where(np.arange(9) % 2, 1.0, -1.0)
+RISKS = (
+    MeanRisk("hinge", SIGNS),
+    MeanRisk("logistic", SIGNS),
+    MeanRisk("squared", SIGNS),
+    MeanRisk("squared", SIGNS[:, None]),
+    CrammerSinger(CLASSES),
+    WestonWatkins(CLASSES),
+    Multinomial(CLASSES),
+    MultilabelHinge(CLASSES[:, None] == np.arange(3)),
+    OrdinalHinge(CLASSES),
+    F1(SIGNS),
+    RocAUC(SIGNS),
+)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_further_steps_leave_a_proposal_as_it_is(solver):
+    """Of one feature too, whose transpose is contiguous as it is: a certificate is that of the model beside it."""
+    rng, method = np.random.default_rng(3), SOLVERS[solver]()
+    designs = [rng.normal(size=(9, features)) for features in (1, 2)]
+    for X, risk, regularizer in itertools.product(designs, RISKS, ("l2", "l1", "entropy")):
+        problem = Problem(X, risk, 0.05, regularizer)
+        if method.supports(problem) is not None:
+            continue
+        state, earlier = method.start(problem, None), []
+        for number in range(3):
+            method.step(state, Hint(None, 1e-12, lambda: False, certificates=number, passes=3.0))
+            model, witness = method.propose(state)
+            earlier += [(array, array.copy()) for array in (model.weights, witness.theta)]
+        for array, before in earlier:
+            np.testing.assert_array_equal(array, before)
 
 
 @pytest.mark.meetings(1)

@@ -27,7 +27,7 @@ from fenchel import (
 )
 from fenchel.certificate import judge
 from fenchel.designs import as_design
-from fenchel.losses import LOSSES
+from fenchel.losses import LOSSES, Hinge
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
 from fenchel.solvers import ProxNewton, choose, facts
@@ -198,6 +198,41 @@ def test_screening_never_removes_a_feature_with_a_weight(loss, intercept):
     assert counts[-1] < case.d, "nothing was screened"
     without = solve(problem, ProxNewton(screening=False), tol=1e-10)
     assert without.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "lam", "intercept"),
+    [
+        (np.full((6, 4), 1e8), [1.0, 1.0, -1.0, -1.0, -1.0, -1.0], 0.14378693966785236, False),
+        (
+            [
+                [1000.0974061904507, 1000.8265488786088],
+                [999.7478542443047, 999.3177179580351],
+                [999.0845594357008, 999.8005929269797],
+                [998.61036178268, 1001.2352797639746],
+            ],
+            [-1.0, -1.0, 1.0, -1.0],
+            0.0001800555392208172,
+            True,
+        ),
+    ],
+)
+def test_features_that_were_screened_may_have_weights_in_a_working_set_that_is_kept(X, y, lam, intercept):
+    problem = Problem(sp.csr_array(X), MeanRisk(Hinge(power=3.0), y), lam, L1(), intercept=intercept)
+    solution = solve(problem, "prox_newton", tol=0.0, max_iter=30)
+    screened = replace(ProxNewton(), screening=False)
+    other = solve(problem, screened, tol=0.0, max_iter=30)
+    assert solution.certificate.lower <= other.certificate.upper
+    assert other.certificate.lower <= solution.certificate.upper
+
+
+def test_the_support_is_that_of_unscreened_features():
+    problem = Problem(np.eye(5), MeanRisk("logistic", [1.0, -1.0, 1.0, 1.0, -1.0]), 0.1, L1())
+    output = ProxNewton().start(problem, None).outputs[0]
+    output.weights[[0, 2, 4]] = 1.0
+    for unscreened in ([], [3], [2, 3], [1, 2, 4], range(5)):
+        output.unscreened = np.array(unscreened, dtype=np.int64)
+        np.testing.assert_array_equal(output.unscreened[output.support], [k for k in (0, 2, 4) if k in unscreened])
 
 
 @intercepts

@@ -120,3 +120,26 @@ def test_a_few_near_duplicates_take_fewer_passes(monkeypatch, intercept):
 def test_steps_of_the_papers_stay_as_they_are(options):
     problem, solver = _problem("hinge", intercept=False), DualCoordinate(**options)
     assert solver.start(problem, None).outputs[0].violators is None
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
+def test_exact_steps_solve_few_orthogonal_rows_in_few_passes(loss, intercept):
+    """Over-relaxed ones overshoot each of them, in every epoch."""
+    random = np.random.default_rng(0)
+    y = random.standard_normal(30) if loss == "epsilon_insensitive" else np.where(np.arange(30) % 2, 1.0, -1.0)
+    X = random.standard_normal((30, 1500))
+    problem = Problem(X, MeanRisk(loss, y), 3.0, intercept=intercept)
+    found = [solve(problem, DualCoordinate(), tol=1e-3, seed=seed) for seed in range(5)]
+    assert all(one.converged for one in found)
+    assert sum(one.passes for one in found) < 5 * 70
+
+
+def test_near_duplicates_among_few_rows_are_solved_within_the_limit_of_passes():
+    """Lists of violators have hardly any room there: steps on all free variables follow sooner."""
+    random = np.random.default_rng(6)
+    X = random.standard_normal((100, 60))
+    X[:33] = X[33:66] + 1e-3 * random.standard_normal((33, 60))
+    y = np.where(X @ random.standard_normal(60) + random.standard_normal(100) > 0, 1.0, -1.0)
+    problem = Problem(X, MeanRisk("hinge", y), 0.006, intercept=True)
+    assert all(solve(problem, DualCoordinate(), tol=1e-6, seed=seed).converged for seed in range(8))

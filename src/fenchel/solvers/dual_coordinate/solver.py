@@ -10,8 +10,9 @@ cost of the example's non-zeros.  The inner ``rule``:
   (19), (20) and (22) the part of the regularizer is explicit, that of the loss implicit: the new variable minimizes
   :math:`f^*(-a, y) + s(a - \alpha) + (a - \alpha)^2/(2\eta')`, with :math:`\eta' = \eta\lambda n`, which is (23) for
   the hinge and needs none of the precautions that Sec. 5.2 gives for (19) and (20);
-- "auto": exact for ridge, and 1.3 times that step for losses with kinks and no fewer features than rows; for the
-  elastic net the minimizer of a quadratic bound of the dual (``loop``); newton for the others (``loop_mirror``).
+- "auto": exact for ridge, and 1.3 times that step for losses with kinks on a thousand rows or more with no fewer
+  features; for the elastic net the minimizer of a quadratic bound of the dual (``loop``); newton for the others
+  (``loop_mirror``).
 
 A quadratic form with a dense matrix is whitened first (``solvers.whitening``).
 
@@ -35,8 +36,9 @@ need them.
 Near duplicates.  The few examples with the largest violations get more turns (``violators``): steps of one variable at
 a time hardly move those of near duplicates.
 
-Free dual variables.  After a hundred epochs with a piecewise quadratic loss and ridge, conjugate gradients on all
-variables between their bounds alternate with epochs (``face``), for near duplicates that are many.
+Free dual variables.  After thirty epochs with a piecewise quadratic loss and ridge, or a hundred with a thousand rows
+or more, conjugate gradients on all variables between their bounds alternate with epochs (``face``), for near duplicates
+that are many.
 
 Shrinking: ``solvers.shrinking``.  A certificate always sees all data, so shrinking cannot hide a violation.
 
@@ -96,6 +98,9 @@ _CONSTANT = 0.1
 #: factor of exact steps for losses with kinks and no fewer features than rows: a tenth fewer epochs on imdb and
 #: 20news.binary at C = 10 (1.2 to 1.4 take about as long)
 _STRETCH = 1.3
+#: fewest examples for such steps: on 30 nearly orthogonal rows they took up to 20 times as many epochs as exact ones;
+#: and for more epochs before the first step on the free variables: lists of violators of fewer have hardly any room
+_MANY_EXAMPLES, _PASSES_BEFORE_FACE = 1000, 100.0
 #: B^2 is at least this many times lam: the proximal term of the intercept must be weak beside the risk
 _PROXIMAL = 0.1
 
@@ -113,11 +118,12 @@ class DualCoordinate(Solver):
         Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
-        to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge (1.3 times that step for losses
-        with kinks and no fewer features than rows, unless ``stretch`` is set), the minimizer of a quadratic bound for
-        the elastic net, and "newton" otherwise.  In a gradient step the part of the loss is implicit: the
-        derivative of its conjugate, the first terms of eqs. (19), (20) and (22), is taken at the new dual variable, so
-        that the step stays in the domain and does not oscillate where the loss is zero; for the hinge it is eq. (23).
+        to increase the dual; or a gradient step (eq. 11). "auto" is "exact" for ridge (1.3 times that step for losses
+        with kinks on a thousand rows or more with no fewer features, unless ``stretch`` is set), the minimizer of a
+        quadratic bound for the elastic net, and "newton" otherwise. In a gradient step the part of the loss is
+        implicit: the derivative of its conjugate, the first terms of eqs. (19), (20) and (22), is taken at the new dual
+        variable, so that the step stays in the domain and does not oscillate where the loss is zero; for the hinge it
+        is eq. (23).
     learning_rate : float, default=None
         The step size of ``rule="gradient"``, the same for all examples; None chooses one for each example ([1]_,
         Sec. 6.2).
@@ -261,6 +267,8 @@ class DualCoordinate(Solver):
             output.simultaneous = self._simultaneous(problem, mirror_map)
             if self._plain and kernel is None and mirror_map is None:
                 output.violators = Violators.none(output.active_set.order)
+                if len(shares) >= _MANY_EXAMPLES:
+                    output.passes_before_face = _PASSES_BEFORE_FACE
             output.table[:, CURVATURE] = output.table[:, SCALE] * curvatures
             if mirror_map is not None:
                 output.mirror, along_rows = MirrorState.of(problem, self, output.table, output.v)
@@ -352,7 +360,8 @@ class DualCoordinate(Solver):
 
     def _stretch(self, problem: Problem) -> float:
         """The factor of exact steps: with fewer features than rows, certificates come too early if it is not one."""
-        return _STRETCH if self._is_wide(problem) and not problem.risk.smooth else self.stretch
+        many = problem.design.shape[0] >= _MANY_EXAMPLES
+        return _STRETCH if many and self._is_wide(problem) and not problem.risk.smooth else self.stretch
 
     @property
     def _plain(self) -> bool:

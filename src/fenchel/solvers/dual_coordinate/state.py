@@ -54,7 +54,7 @@ class OutputState:
     turns_before_newton: int = 0
     #: data passes of epochs before the next step on the free variables of rows (``face``): more before the first one,
     #: when others than those of the solution are free
-    passes_before_face: float = 100.0
+    passes_before_face: float = 30.0
     #: of loops over rows: those that violate most
     violators: Violators | None = None
     #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then

@@ -241,8 +241,7 @@ class ProxNewton(Solver):
         theta, output.dual_of_model = output.proposed_theta(), None
         adjoint = problem.design.adjoint(theta)
         x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
-        # positions of the nonzero weights, which are few, among features that may be millions
-        support = np.searchsorted(output.unscreened, np.flatnonzero(output.weights))
+        support = output.support
         sizes, at_support = np.abs(x_theta), x_theta[support]
         scale = feasible_scale(lam, sizes)
         distance = lam - sizes
@@ -260,7 +259,7 @@ class ProxNewton(Solver):
             if np.count_nonzero(kept) <= _WORTH_SCREENING * len(kept):
                 self._screen(output, kept)
                 distance = distance[kept]
-                support = np.searchsorted(output.unscreened, np.flatnonzero(output.weights))
+                support = output.support
         np.divide(distance, output.norms, out=distance, where=distance > 0.0)
         distance[support] = -np.inf
         passes = 0.5 + self._set_working_set(output, distance, len(support))

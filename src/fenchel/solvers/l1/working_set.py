@@ -110,6 +110,18 @@ class OutputState:
         part = self.columns or self.design
         return 0 if part is None else part.stored_entries
 
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """The positions of the nonzero weights, which are few, among the unscreened features, which may be millions."""
+        nonzero, unscreened = np.flatnonzero(self.weights), self.unscreened
+        found = np.searchsorted(unscreened, nonzero)
+        if len(unscreened) < len(self.weights):
+            # a working set that is kept may give weights to features that were screened
+            inside = found < len(unscreened)
+            found, nonzero = found[inside], nonzero[inside]
+            found = found[unscreened[found] == nonzero]
+        return found
+
     def scores_of(self, weights: Array) -> Floats:
         """X w for weights of the working set."""
         if self.columns is not None:

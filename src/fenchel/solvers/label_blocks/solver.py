@@ -171,7 +171,8 @@ class LabelBlocks(Solver):
         return state.active_set.expected_gap
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        weights = np.ascontiguousarray(state.v[:, : state.risk.outputs].T)
+        # also of a single feature, where the transpose is contiguous
+        weights = state.v[:, : state.risk.outputs].T.copy()
         if not state.problem.intercept:
             return Model(weights, state.problem.no_intercept()), Witness(state.theta)
         intercepts = state.intercepts[INTERCEPT]
