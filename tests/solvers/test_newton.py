@@ -263,3 +263,13 @@ def test_one_output_that_is_done_does_not_stop_the_others(loss):
     assert solution.converged, str(solution)
     alone = solve(Problem(X, MeanRisk(loss, y), 0.01, intercept=True), "newton", tol=1e-9)
     assert solution.certificate.primal == pytest.approx(alone.certificate.primal, rel=1e-8, abs=1e-9)
+
+
+def test_separable_data_need_hardly_more_steps_for_a_larger_C(load_shared):
+    """Their scores move by more than the curvature of the squared hinge is local."""
+    X, classes = load_shared("mushrooms.svm.xz")
+    y = np.where(classes == 1, 1.0, -1.0)
+    lams = [1.0 / (C * len(y)) for C in (1.0, 100.0)]
+    first, last = (solve(Problem(X, MeanRisk("squared_hinge", y), lam), "newton", tol=1e-3) for lam in lams)
+    assert first.converged and last.converged
+    assert last.passes <= 1.5 * first.passes

@@ -7,7 +7,7 @@ INNER_ACCURACY = 0.1
 #: the centre moves as well when the gap of the regularizer is below this share of the gap of the risk
 INNER_GAP = 0.01
 #: the Hessian is averaged over this share of the root mean square change of the scores in the last step: of smoothed
-#: losses, and of smooth ones whose second derivative jumps, of which 0.03 to 0.8 were tried (w8a and a9a, squared and
+#: losses, and of smooth ones whose curvature ends on both sides, of which 0.03 to 0.8 were tried (w8a and a9a,
 #: Huberized hinge, C = 1 and 10)
 AVERAGING_RADIUS, AVERAGING_RADIUS_OF_SMOOTH = 0.3, 0.1
 #: relative size of the derivative at which the line search ends
