@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
+from dual_coordinate_parts import dual_value, small_problem
 from fenchel import Problem, solve
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Hint
@@ -12,39 +12,19 @@ from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL
 from fenchel.stopping import Stopped, stops_when
 
 
-def _problem(loss, intercept, as_sparse=False):
-    random = np.random.default_rng(0)
-    X = random.standard_normal((60, 40))
-    y = np.where(X[:, 0] + random.standard_normal(60) > 0, 1.0, -1.0)
-    y = X[:, 0] + y if loss == "epsilon_insensitive" else y
-    X = X + 3.0 * intercept
-    return Problem(sp.csr_array(X) if as_sparse else X, MeanRisk(loss, y), 0.02, intercept=intercept)
-
-
-def _dual(state):
-    """The dual objective with the augmented Lagrangian of an intercept, from theta."""
-    problem, (output,) = state.problem, state.outputs
-    theta = problem.risk.shares * output.table[:, ALPHA]
-    total, X = float(np.sum(theta)), problem.design.scores(np.eye(problem.design.shape[1]))
-    rows = X - state.mean if problem.intercept else X
-    centre = output.intercept[2] if problem.intercept else 0.0
-    square = np.sum((rows.T @ theta) ** 2) + output.constant * total**2
-    return -square / (2.0 * problem.lam) - centre * total - problem.closed_form.conjugate(theta, feasible=True)
-
-
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
 def test_a_step_raises_the_dual_and_keeps_the_sums(loss, intercept, as_sparse):
-    problem, solver = _problem(loss, intercept, as_sparse), DualCoordinate()
+    problem, solver = small_problem(loss, intercept, as_sparse), DualCoordinate()
     state = solver.start(problem, None)
     for _ in range(3):
         solver.step(state, Hint(None, 0.0, lambda: False))
     (output,) = state.outputs
-    before, old = _dual(state), output.table[:, ALPHA].copy()
+    before, old = dual_value(state), output.table[:, ALPHA].copy()
     output.passes_before_face = 0.0
     assert face.face_step(state, output, 0) > 0
-    assert _dual(state) > before
+    assert dual_value(state) > before
     assert np.any(output.table[:, ALPHA] != old)
     theta = problem.risk.shares * output.table[:, ALPHA]
     low, high = problem.mean_risk.loss.domain(problem.mean_risk.labels)
@@ -59,7 +39,7 @@ def test_it_minimizes_over_the_free_variables(monkeypatch):
     """The gradient in the free variables is small after one call with enough products."""
     monkeypatch.setattr(face, "_ACCURACY", 1e-24)
     monkeypatch.setattr(face, "_MOST_PRODUCTS", 300)
-    problem, solver = _problem("squared_hinge", intercept=False), DualCoordinate()
+    problem, solver = small_problem("squared_hinge", intercept=False), DualCoordinate()
     state = solver.start(problem, None)
     (output,) = state.outputs
     for _ in range(3):
@@ -89,7 +69,7 @@ def test_near_duplicates_take_fewer_passes(monkeypatch):
 
 
 def test_a_stop_between_products_leaves_the_dual_variables_as_they_were():
-    problem, solver = _problem("hinge", True), DualCoordinate()
+    problem, solver = small_problem("hinge", True), DualCoordinate()
     state = solver.start(problem, None)
     solver.step(state, Hint(None, 0.0, lambda: False))
     (output,) = state.outputs

@@ -265,7 +265,7 @@ def test_one_output_that_is_done_does_not_stop_the_others(loss):
     assert solution.certificate.primal == pytest.approx(alone.certificate.primal, rel=1e-8, abs=1e-9)
 
 
-def test_separable_data_need_hardly_more_steps_for_a_larger_C(load_shared):
+def test_separable_data_need_hardly_more_steps_for_a_weaker_penalty(load_shared):
     """Their scores move by more than the curvature of the squared hinge is local."""
     X, classes = load_shared("mushrooms.svm.xz")
     y = np.where(classes == 1, 1.0, -1.0)

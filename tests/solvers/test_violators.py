@@ -2,23 +2,14 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
+from dual_coordinate_parts import dual_value, small_problem
 from fenchel import Problem, solve
 from fenchel.compile.primitives.epoch import Part
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE, Intercept, epoch
 from fenchel.solvers.dual_coordinate.violators import Violators
-
-
-def _problem(loss, intercept, as_sparse=False):
-    random = np.random.default_rng(0)
-    X = random.standard_normal((60, 40))
-    y = np.where(X[:, 0] + random.standard_normal(60) > 0, 1.0, -1.0)
-    y = X[:, 0] + y if loss == "epsilon_insensitive" else y
-    X = X + 3.0 * intercept
-    return Problem(sp.csr_array(X) if as_sparse else X, MeanRisk(loss, y), 0.02, intercept=intercept)
 
 
 def _started(problem, steps=3):
@@ -29,30 +20,19 @@ def _started(problem, steps=3):
     return state, state.outputs[0]
 
 
-def _dual(state):
-    """The dual objective with the augmented Lagrangian of an intercept, from theta."""
-    problem, (output,) = state.problem, state.outputs
-    theta = problem.risk.shares * output.table[:, ALPHA]
-    total, X = float(np.sum(theta)), problem.design.scores(np.eye(problem.design.shape[1]))
-    rows = X - state.mean if problem.intercept else X
-    centre = output.intercept[2] if problem.intercept else 0.0
-    square = np.sum((rows.T @ theta) ** 2) + output.constant * total**2
-    return -square / (2.0 * problem.lam) - centre * total - problem.closed_form.conjugate(theta, feasible=True)
-
-
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "huber_hinge", "epsilon_insensitive"])
 def test_epochs_over_a_list_raise_the_dual_and_keep_the_sums(loss, intercept, as_sparse):
-    problem = _problem(loss, intercept, as_sparse)
+    problem = small_problem(loss, intercept, as_sparse)
     state, output = _started(problem)
-    before, old, table = _dual(state), output.table[:, ALPHA].copy(), output.table.copy()
+    before, old, table = dual_value(state), output.table[:, ALPHA].copy(), output.table.copy()
     listed = np.array([3, 17, 20, 41, 59, 0, 5], dtype=np.uint32)
     violators = Violators(np.append(listed, np.zeros(4, np.uint32)))
     violators.worst[-1] = len(listed)
     turns = violators.settle(state, output, 400, 1000)
     assert 0 < turns <= 100 + len(listed)
-    assert _dual(state) > before
+    assert dual_value(state) > before
     alpha = output.table[:, ALPHA]
     np.testing.assert_array_equal(np.delete(alpha, listed), np.delete(old, listed))
     np.testing.assert_array_equal(output.table[:, [LABEL, CURVATURE, SCALE]], table[:, [LABEL, CURVATURE, SCALE]])
@@ -67,7 +47,7 @@ def test_epochs_over_a_list_raise_the_dual_and_keep_the_sums(loss, intercept, as
 
 @pytest.mark.parametrize("room", [0, 1, 5, 60])
 def test_an_epoch_lists_the_examples_that_violate_most_until_there_is_no_room(room):
-    problem = _problem("hinge", intercept=False)
+    problem = small_problem("hinge", intercept=False)
     state, output = _started(problem, steps=1)
     # steps that are too short to change a violation
     output.table[:, CURVATURE] = 1e9
@@ -88,7 +68,7 @@ def test_an_epoch_lists_the_examples_that_violate_most_until_there_is_no_room(ro
 
 
 def test_full_lists_and_lists_of_one_example_are_of_no_use():
-    state, output = _started(_problem("hinge", intercept=False))
+    state, output = _started(small_problem("hinge", intercept=False))
     old = output.table.copy()
     for count, room in ((0, 3), (1, 3), (3, 3)):
         worst = np.arange(room + 1, dtype=np.uint32)
@@ -118,7 +98,7 @@ def test_a_few_near_duplicates_take_fewer_passes(monkeypatch, intercept):
 
 @pytest.mark.parametrize("options", [{"stretch": 1.2}, {"rule": "exact"}, {"shuffle": False}, {"shrinking": False}])
 def test_steps_of_the_papers_stay_as_they_are(options):
-    problem, solver = _problem("hinge", intercept=False), DualCoordinate(**options)
+    problem, solver = small_problem("hinge", intercept=False), DualCoordinate(**options)
     assert solver.start(problem, None).outputs[0].violators is None
 
 

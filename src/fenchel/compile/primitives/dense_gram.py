@@ -1,4 +1,4 @@
-"""X^T diag(h) X of few dense rows, below its diagonal, for loops that make whole steps of Newton's method."""
+"""Products of few dense rows, for loops that make whole steps of Newton's method: x w, and X^T diag(h) X."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.loop import helper, summing_helper
+
+
+@summing_helper
+def dense_dot(x: Any, w: Any) -> float:
+    """The scalar product of two rows."""
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * w[j]
+    return total
 
 
 @helper

@@ -23,7 +23,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.coordinate_descent import sweeps_of_descent
-from fenchel.compile.primitives.dense_gram import add_gram
+from fenchel.compile.primitives.dense_gram import add_gram, dense_dot
 from fenchel.compile.primitives.example_sums import sum_derivatives, sum_dual_points
 from fenchel.solvers.l1.rules import (
     INNER_TOLERANCE,
@@ -92,14 +92,6 @@ def _l1_norm(w: Any) -> float:
 
 
 @summing_helper
-def _dot(x: Any, w: Any) -> float:
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * w[j]
-    return total
-
-
-@summing_helper
 def _add_row(scale: float, x: Any, result: Any) -> None:
     for j in range(len(x)):
         result[j] += scale * x[j]
@@ -118,7 +110,7 @@ def _scale(lam: float, x_theta: Any) -> float:
 def _estimated_gap(small: Any, dual: Any, x_theta: Any) -> float:
     """The gap of a dual point, with the Fenchel-Young gap by its quadratic approximation at theta."""
     scale = _scale(small.lam, x_theta)
-    gap = small.lam * _l1_norm(small.weights) - scale * _dot(small.weights, x_theta)
+    gap = small.lam * _l1_norm(small.weights) - scale * dense_dot(small.weights, x_theta)
     if scale < SMALLEST_SCALE:
         return math.inf
     for t in range(len(dual)):
@@ -214,7 +206,7 @@ def _step(loss: Any, small: Any, share: float) -> bool:
         kink = small.weights[j] == 0.0
         initial += lam * abs(direction[j]) if kink else math.copysign(lam, small.weights[j]) * direction[j]
     for t in range(n):
-        change[t] = _dot(small.X[t], direction) + shift
+        change[t] = dense_dot(small.X[t], direction) + shift
         initial -= small.theta[t] * change[t]
         small.dual_of_model[t] = small.theta[t] - small.hess[t] * change[t]
     for j in range(d):

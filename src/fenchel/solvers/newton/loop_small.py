@@ -21,8 +21,8 @@ import math
 from typing import Any, NamedTuple
 
 from fenchel.arrays import Floats
-from fenchel.compile.loop import helper, loop, summing_helper
-from fenchel.compile.primitives.dense_gram import add_gram
+from fenchel.compile.loop import helper, loop
+from fenchel.compile.primitives.dense_gram import add_gram, dense_dot
 from fenchel.compile.primitives.example_sums import sum_average_hess, sum_derivatives, sum_dual_points
 from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
 
@@ -131,14 +131,6 @@ def _solve(matrix: Any, scale: Any, direction: Any, size: int) -> None:
         direction[j] /= scale[j]
 
 
-@summing_helper
-def _dot(x: Any, w: Any) -> float:
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * w[j]
-    return total
-
-
 @helper
 def _direction(small: Any, ridge: float) -> bool:
     """The direction of ``Quadratic.solve``, and minus half the derivative along it; False if H is not definite."""
@@ -226,7 +218,7 @@ def _move(loss: Any, small: Any, direction: Any) -> int:
     d, n = len(small.weights), len(small.labels)
     shift = direction[d] if small.free else 0.0
     for t in range(n):
-        small.change[t] = _dot(small.X[t], direction) + shift
+        small.change[t] = dense_dot(small.X[t], direction) + shift
     step = _line_search(loss, small, direction)
     if not 0.0 < step < math.inf:
         return 0

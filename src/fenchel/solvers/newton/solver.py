@@ -18,7 +18,7 @@ s = Xw; Rockafellar, Mathematics of Operations Research 1, 1976).  Its gap vanis
 1. Smooth losses have :math:`\mu = 0` throughout.  For other losses :math:`\mu` starts at R(0).
 2. Each step minimizes the quadratic model (``newton.direction``), whose Hessian contains only the active rows, those
    where a is strictly between its bounds, and then the smoothed objective along this direction.
-3. Where scores pass through the curvature of a loss, as those of smoothed losses and the Huberized hinge, the Hessian is
+3. Where scores pass through the curvature of a loss, as of smoothed losses and the Huberized hinge, the Hessian is
    averaged over a share of the way that the scores moved in the last step, so that it contains the rows that are about
    to become active.  This avoids most of the short steps of semismooth Newton methods.
 4. When the predicted decrease of a step is below a tenth of the gap of the risk, the centre moves to the dual point and
