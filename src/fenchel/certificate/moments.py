@@ -233,7 +233,7 @@ def _verdict(
     if not (math.isfinite(value) and value > -problem.risk.conjugate_at_zero):
         return None
     bound = Bound(value, _NO_THETA, v, conjugate, _BALANCED, penalty=own)
-    of_risk = 0.5 * error + 4.0 * UNIT * primal.risk
+    of_risk = 0.5 * error + 8.0 * UNIT * primal.risk
     if problem.intercept:
         of_risk += relative_error * (error + abs(away) * size / curvature)
     of_conjugate = _UPWARDS * (scale + 0.5 * scale * scale) * (error + 8.0 * UNIT * size * size / curvature)
