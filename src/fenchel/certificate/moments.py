@@ -108,6 +108,20 @@ def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | Non
     return (known[0], known[1]) if shares is not None and np.array_equal(shares, mean.shares) else None
 
 
+def forget_changed_moments(problem: Problem) -> None:
+    """Forget moments of an earlier call if X has changed since: X^T c and X^T C y are not those that were kept."""
+    design, mean = problem.design, problem.risk.separable()
+    known = None if mean is None else _known_gram(problem, mean)
+    if mean is None or known is None:
+        return
+    labels, shares, correlations, _ = design.reusable.get(_OF_LABELS, (mean.labels, mean.shares, None, None))
+    kept = [(mean.shares, known[1])] + ([] if correlations is None else [(shares * labels, correlations)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not all(np.array_equal(design.adjoint(theta), sums) for theta, sums in kept):
+            design.reusable.pop(_OF_ROWS, None)
+            design.reusable.pop(_OF_LABELS, None)
+
+
 def moments_of(problem: Problem) -> Moments | None:
     """The moments of a problem whose ``gram_of`` is known; None otherwise, or if those of the labels overflow."""
     design, mean = problem.design, problem.risk.separable()
