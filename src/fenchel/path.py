@@ -19,7 +19,7 @@ from itertools import repeat
 from typing import Any
 
 from fenchel.arrays import Floats
-from fenchel.certificate import PathCertificate, Verdict, judge_all
+from fenchel.certificate import PathCertificate, Verdict, forget_changed_moments, judge_all
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem
@@ -148,6 +148,7 @@ class _Points:
 
     def proposals(self, lams: Sequence[float]) -> Iterator[Verdict | None]:
         """The verdicts on points that the solver proposes for many values of lam at once, or None where it does not."""
+        forget_changed_moments(self.problem)
         blocks, done = self._blocks(lams), 0
         # the Gram matrix takes a pass, and so do the dual points of a block
         self.passes = 2.0

@@ -105,6 +105,7 @@ def test_a_gap_near_their_errors_is_computed_from_the_scores(intercept):
 
 def test_points_of_a_path_need_no_product_with_the_data(monkeypatch):
     problem, lams = case(np.random.default_rng(6), intercept=True, rows=300)
+    problem.design.reusable.clear()
     calls = []
     for name in ("scores", "scores_by_output", "adjoint"):
         plain = getattr(type(problem.design), name)
@@ -118,6 +119,26 @@ def test_points_of_a_path_need_no_product_with_the_data(monkeypatch):
     theta = solutions[-1].witness.theta
     assert theta.shape == (300,)
     assert abs(theta.sum()) < 1e-12
+
+
+@intercepts
+@pytest.mark.parametrize("change", ["rows", "order", "entry"])
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_rows_that_were_changed_in_place_have_other_moments(change, dtype, intercept):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 4)).astype(dtype)
+    problem = Problem(X, MeanRisk("squared", X[:, 0] + rng.normal(size=300)), 0.1, "l1", intercept=intercept)
+    lams = [0.3, 0.1]
+    follow(problem, lams, tol=1e-4)
+    if change == "order":
+        rng.shuffle(X)
+    else:
+        X[slice(None) if change == "rows" else (7, 2)] *= 3.0
+    fresh = replace(problem, design=problem.design.part(0, 300))
+    for solution, lam in zip(follow(problem, lams, tol=1e-4), lams, strict=True):
+        again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
+        assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
+        assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
 
 
 def test_other_labels_have_other_moments():

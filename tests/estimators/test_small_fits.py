@@ -208,6 +208,16 @@ def test_least_squares_far_from_zero_prove_their_tolerance(offset, l1_ratio):
     assert model.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-5)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["plain", "intercept"])
+@pytest.mark.parametrize(("size", "label"), [(1.0, 1e160), (1e155, 1.0), (1e100, 1e140), (1e155, 1e160)])
+def test_least_squares_whose_moments_overflow_are_refused_without_warnings(size, label, fit_intercept):
+    X, _ = three_classes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(FenchelError, match="scale X"):
+            LinearRegressor("squared", fit_intercept=fit_intercept).fit(size * X, label * X[:, 0])
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
 def test_classes_of_integers_are_those_of_unique(dtype):
     random = np.random.default_rng(0)

@@ -58,7 +58,7 @@ ROWS = {
         "smooth": True,
         "ridge": True,
         "bounded_hess": True,
-        "newton_step": 10.0,
+        "newton_step": 20.0,
     },
     "smooth loss and many entries in long rows": {"smooth": True, "ridge": True, "entries": 10_000_000},
     "smooth loss": {"smooth": True},
@@ -117,8 +117,11 @@ def sparse_rows(rows, features, entries):
         # the factors of a Hessian take as long as many epochs; then its entries
         ("logistic", 600, 30, 50.0, "dual_coordinate"),
         ("squared_hinge", 600, 30, 50.0, "dual_coordinate"),
-        ("logistic", 100, 90, 50.0, "dual_coordinate"),
-        ("logistic", 100, 30, 50.0, "newton"),
+        ("logistic", 100, 90, 2.0, "dual_coordinate"),
+        ("logistic", 100, 30, 2.0, "newton"),
+        # at a large curvature descent may be in vain, and has to cost little beside Newton steps
+        ("logistic", 100, 90, 50.0, "newton"),
+        ("squared_hinge", 300, 100, 5.0, "newton"),
         # every entry of dense rows is stored
         ("logistic", 100, 100, 50.0, "newton"),
         # few epochs, of steps with and without logarithms
@@ -143,6 +146,16 @@ def test_descent_begins_with_a_smooth_loss_if_its_epochs_are_few_or_newton_steps
     leading, following = choose(Problem(X, MeanRisk(loss, y), lam), "auto")
     names = ["dual_coordinate", "newton"]
     assert [leading.solver.name, following.solver.name] == (names if first == names[0] else names[::-1])
+
+
+@pytest.mark.parametrize(
+    ("tol", "curvature", "first"),
+    [(1e-3, 0.28, "dual_coordinate"), (1e-6, 0.28, "newton"), (1e-6, 0.08, "dual_coordinate")],
+)
+def test_descent_begins_for_many_digits_of_a_smooth_loss_if_its_epochs_are_very_few(tol, curvature, first):
+    X, y = sparse_rows(1500, 100, 60)
+    lam = float((X.data**2).mean()) * 60 / (curvature * len(y))
+    assert choose(Problem(X, MeanRisk("huber", y), lam), "auto", tol=tol)[0].solver.name == first
 
 
 def test_hessian_and_factors_cost_what_their_shape_says():

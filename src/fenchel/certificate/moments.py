@@ -58,8 +58,8 @@ _UPWARDS = 1.0 + 1e-6
 _LARGEST_ERROR = 1e-8
 #: errors that finer bounds need not improve, as a share of tol, and relative to the objective
 _NEGLIGIBLE, _SMALL = 0.1, 1e-9
-#: size of a moment whose products may underflow
-_UNDERFLOW = 2.0**-500
+#: size of a moment whose products may underflow, and of a square beyond which they may overflow
+_UNDERFLOW, _OVERFLOW = 2.0**-500, 2.0**1000
 
 
 class Moments(NamedTuple):
@@ -86,7 +86,7 @@ class Moments(NamedTuple):
 
 
 def gram_of(problem: Problem) -> tuple[Floats, Floats] | None:
-    """X^T C X and X^T c for a mean of one quadratic loss over a dense design; None for other problems.
+    """X^T C X and X^T c for a mean of one quadratic loss over a dense design; None for others, or if they overflow.
 
     They are kept for other values of lam and other labels, and ``judge_all`` uses them from then on.
     """
@@ -95,9 +95,11 @@ def gram_of(problem: Problem) -> tuple[Floats, Floats] | None:
         return None
     known = _known_gram(problem, mean)
     if known is None:
-        known = design.gram(np.arange(len(mean.shares)), mean.shares)
-        if known is not None:
-            design.reusable[_OF_ROWS] = _frozen(mean.shares.copy(), *known)
+        with np.errstate(over="ignore", invalid="ignore"):
+            known = design.gram(np.arange(len(mean.shares)), mean.shares)
+        if known is None or not np.max(np.diagonal(known[0]), initial=0.0) < _OVERFLOW:
+            return None
+        design.reusable[_OF_ROWS] = _frozen(mean.shares.copy(), *known)
     return known
 
 
@@ -106,8 +108,22 @@ def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | Non
     return (known[0], known[1]) if shares is not None and np.array_equal(shares, mean.shares) else None
 
 
+def forget_changed_moments(problem: Problem) -> None:
+    """Forget moments of an earlier call if X has changed since: X^T c and X^T C y are not those that were kept."""
+    design, mean = problem.design, problem.risk.separable()
+    known = None if mean is None else _known_gram(problem, mean)
+    if mean is None or known is None:
+        return
+    labels, shares, correlations, _ = design.reusable.get(_OF_LABELS, (mean.labels, mean.shares, None, None))
+    kept = [(mean.shares, known[1])] + ([] if correlations is None else [(shares * labels, correlations)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not all(np.array_equal(design.adjoint(theta), sums) for theta, sums in kept):
+            design.reusable.pop(_OF_ROWS, None)
+            design.reusable.pop(_OF_LABELS, None)
+
+
 def moments_of(problem: Problem) -> Moments | None:
-    """The moments of a problem whose ``gram_of`` is known; None otherwise."""
+    """The moments of a problem whose ``gram_of`` is known; None otherwise, or if those of the labels overflow."""
     design, mean = problem.design, problem.risk.separable()
     known = (
         None
@@ -123,15 +139,17 @@ def moments_of(problem: Problem) -> Moments | None:
         weighted = shares * labels
         # no longer sums than those of the Gram matrix, which has blocks of rows
         total = tree_sum if len(labels) > design.adjoint_roundings else np.sum
-        sums = np.array([total(weighted * labels), total(weighted)])
-        of_labels = design.reusable[_OF_LABELS] = _frozen(labels.copy(), shares.copy(), design.adjoint(weighted), sums)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, correlations = np.array([total(weighted * labels), total(weighted)]), design.adjoint(weighted)
+        of_labels = design.reusable[_OF_LABELS] = _frozen(labels.copy(), shares.copy(), correlations, sums)
     _, _, correlations, sums = of_labels
     square, label_mean = sums.tolist()
+    if not square < _OVERFLOW:
+        return None
     roundings = design.adjoint_roundings + tree_depth(len(shares)) + mean.share_roundings + _OF_TERM
     error = (4.0 if problem.intercept else 1.0) * gamma(roundings) + 3.0 * gamma(len(means) + 4.0)
-    with np.errstate(invalid="ignore"):
-        lengths = _UPWARDS * np.sqrt(np.diagonal(gram)) + _UNDERFLOW
-    label_length = _UPWARDS * math.sqrt(square) + _UNDERFLOW if square < math.inf else math.inf
+    lengths = _UPWARDS * np.sqrt(np.diagonal(gram)) + _UNDERFLOW
+    label_length = _UPWARDS * math.sqrt(square) + _UNDERFLOW
     return Moments(gram, correlations, square, means, label_mean, lengths, label_length, _UPWARDS * error)
 
 
@@ -229,7 +247,7 @@ def _verdict(
     if not (math.isfinite(value) and value > -problem.risk.conjugate_at_zero):
         return None
     bound = Bound(value, _NO_THETA, v, conjugate, _BALANCED, penalty=own)
-    of_risk = 0.5 * error + 4.0 * UNIT * primal.risk
+    of_risk = 0.5 * error + 8.0 * UNIT * primal.risk
     if problem.intercept:
         of_risk += relative_error * (error + abs(away) * size / curvature)
     of_conjugate = _UPWARDS * (scale + 0.5 * scale * scale) * (error + 8.0 * UNIT * size * size / curvature)

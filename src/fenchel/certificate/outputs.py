@@ -83,7 +83,8 @@ def judge_all(
     """
     if witnesses is not None:
         return _judged_together(problems, models, witnesses)
-    found = judge_by_moments(problems, models, tol)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = judge_by_moments(problems, models, tol)
     others = [k for k, verdict in enumerate(found) if verdict is None]
     if others:
         judged = _judged_together([problems[k] for k in others], [models[k] for k in others], None)

@@ -173,9 +173,7 @@ TABLE = (
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
     Row(
         "smooth loss, and few epochs of cheap steps or costly Newton steps",
-        lambda facts: (
-            facts.smooth and not facts.quadratic and ((facts.cheap_steps and facts.few_epochs) or facts.costly_newton)
-        ),
+        lambda facts: facts.smooth and not facts.quadratic and (facts.few_smooth_epochs or facts.costly_newton),
         ("dual_coordinate", "newton"),
         COSTLY_STEP,
         newton_passes,

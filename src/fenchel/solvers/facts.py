@@ -30,9 +30,15 @@ _MANY_ENTRIES, _LONG_ROW = 1 << 22, 64
 #: piecewise quadratic losses 0.4 to 0.8 on a9a, w8a, mushrooms and connections@40000 to 1e-1 and 1e-3, and 0.45 to 1.16
 #: to 1e-6; the steps of the logistic loss have logarithms, and took up to 1.8 times as long
 _EPOCH_ENTRIES, _EASY_CURVATURE = 1 << 16, 0.3
+#: curvature up to which that holds for smooth losses below this tolerance, where the last digits take Newton's method
+#: one step each: at 0.28 descent took up to 2.1 times as long to 1e-6 and 1e-9 on 8,000 to 50,000 correlated rows
+_EASIER_CURVATURE, _FEW_DIGITS = 0.15, 1e-4
 #: data passes that take as long as a Newton step, from which descent is tried first with smooth losses: this many
 #: passes, after which its pace decides, are less than one of the five to twenty Newton steps that follow
 COSTLY_STEP = 8.0
+#: the same where the curvature is above the second number, at which descent may be in vain: from steps of nine to
+#: thirteen passes on, made-up rows with labels of much noise took up to 2.5 times as long
+_COSTLIER_STEP, _MODERATE_CURVATURE = 14.0, 3.0
 #: bounds of the rule of labelled sequences, measured by benchmarks/sequence_rules.py (docs/sequences.md).  Weights of
 #: chains up to which L-BFGS is at most hundredths of a second behind exponentiated gradient steps, or ahead
 _FEW_CHAIN_WEIGHTS = 256
@@ -123,13 +129,20 @@ class Facts:
         return easy and self._plain_mean and not self.intercept
 
     @property
+    def few_smooth_epochs(self) -> bool:
+        """Whether the same holds for a smooth loss, of which Newton's method needs few steps as well."""
+        easy = self.curvature <= _EASIER_CURVATURE or self.tol >= _FEW_DIGITS
+        return self.cheap_steps and self.few_epochs and easy
+
+    @property
     def costly_newton(self) -> bool:
         """Whether a Newton step takes longer than the epochs after which the pace of descent is known.
 
         On many entries in long rows L-BFGS precedes Newton steps, and epochs with logarithms take as long (mnist, all
         rows: 0.6 to 1.2 of the time with the squared hinge, 0.7 to 1.4 with the logistic loss).
         """
-        costly = self.newton_step >= COSTLY_STEP and self.bounded_hess and self._plain_mean
+        least = COSTLY_STEP if self.curvature <= _MODERATE_CURVATURE else _COSTLIER_STEP
+        costly = self.newton_step >= least and self.bounded_hess and self._plain_mean
         return costly and (self.cheap_steps or not self.long_rows)
 
     @property
