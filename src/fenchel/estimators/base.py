@@ -38,6 +38,7 @@ from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_pr
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import report_end, reporter, warn
+from fenchel.records import changed
 from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
@@ -169,7 +170,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 stop.set()
             # the path_certificate holds on to the problem: labels and weights of every column
             optimum = None if sketches is None else sketches(problem, solution)
-            return replace(solution, path_certificate=None, optimum=optimum)
+            return changed(solution, path_certificate=None, optimum=optimum)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             found = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)

@@ -33,6 +33,7 @@ from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss
 from fenchel.problem import Problem, Witness
+from fenchel.records import changed
 from fenchel.solvers.base import Warm
 from fenchel.solving.solution import STOPS, Solution
 
@@ -88,13 +89,13 @@ class Sketches:
         design, make = self._snapshot(problem), self._sketch
         if isinstance(solution.witness, ResidualWitness):
             # it keeps the user's rows
-            solution, make = replace(solution, witness=Witness(solution.witness.theta)), self._judged_sketch
+            solution, make = changed(solution, witness=Witness(solution.witness.theta)), self._judged_sketch
         make = partial(self._with_zeros, make, squares_of_columns(problem))
         if design is None:
             return make(problem, solution, known)
         # the user's rows may change, or be a small part of a large array
         copied = problem.at_copy(design)
-        alone, moved = replace(solution, path_certificate=None), replace(known, problem=copied)
+        alone, moved = changed(solution, path_certificate=None), changed(known, problem=copied)
         return OptimumSketch.on_demand(partial(make, copied, alone, moved))
 
     def _with_zeros(
@@ -119,7 +120,7 @@ class Sketches:
     def _judged_sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         """The sketch from the scores: the errors of moments widen a ball, and a sketch reads the data anyway."""
         certificate, _, witness, known = judge(problem, solution.model, solution.witness)
-        return self._sketch(problem, replace(solution, certificate=certificate, witness=witness), known)
+        return self._sketch(problem, changed(solution, certificate=certificate, witness=witness), known)
 
     def _sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         try:
