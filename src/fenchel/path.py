@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -23,6 +22,7 @@ from fenchel.certificate import PathCertificate, Verdict, forget_changed_moments
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem
+from fenchel.records import changed
 from fenchel.solvers import Solver, choose
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
@@ -121,7 +121,7 @@ def compress(solution: Solution, row: Floats | None = None) -> Solution:
     if row is not None:
         row[...] = model.weights
         model = Model(row, model.intercept)
-    return replace(solution, model=model, path_certificate=_path_certificate(solution).compress())
+    return changed(solution, model=model, path_certificate=_path_certificate(solution).compress())
 
 
 def _path_certificate(solution: Solution) -> PathCertificate:

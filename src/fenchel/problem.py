@@ -32,6 +32,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
+from fenchel.records import changed
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
 from fenchel.risks import MeanRisk, Risk
 from fenchel.risks.protocols import ClosedForm, Smoothable
@@ -317,14 +318,11 @@ class Problem:
 
     def _changed(self, **changes: Any) -> Problem:
         """This problem with attributes that fit the others: nothing is to be checked again."""
-        problem = object.__new__(Problem)
-        vars(problem).update(vars(self), **changes)
-        return problem
+        return changed(self, **changes)
 
     def at_copy(self, design: Design) -> Problem:
         """The same problem with a copy of its design."""
-        problem = object.__new__(Problem)
-        vars(problem).update(vars(self), design=design)
+        problem = changed(self, design=design)
         vars(problem).pop("_outputs_apart", None)
         return problem
 

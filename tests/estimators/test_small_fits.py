@@ -5,13 +5,14 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import check_random_state
 
 from fenchel import (
     LinearClassifier,
     LinearRegressor,
     LinearSVC,
+    LinearSVR,
     LogisticRegression,
     Model,
     Problem,
@@ -135,10 +136,15 @@ def fitted_apart(model, *data):
         (lambda: LinearClassifier("logistic", multi_class="ovr", tol=1e-6), np.asfortranarray),
         (lambda: LinearClassifier("huber_hinge", multi_class="ovr", solver="newton"), np.float32),
         (lambda: LinearClassifier("squared_hinge", tol=1e-13), np.asarray),
+        (lambda: LinearClassifier("hinge", multi_class="ovr"), np.asarray),
+        (lambda: LinearClassifier("hinge", multi_class="ovr", fit_intercept=False, tol=1e-9), sp.csr_array),
     ],
 )
 def test_classes_that_are_solved_together_have_the_same_models(make, storage, monkeypatch):
-    """Bit by bit: the same steps, and certificates that differ in their last bits at most."""
+    """Bit by bit: the same steps, and certificates that differ in their last bits at most.
+
+    So do intercepts between kinks, which come from the scores of the certificates.
+    """
     X, y = three_classes()
     weights = np.random.default_rng(0).integers(1, 4, len(y))
     for data in ((storage(X), y), (storage(X), y, weights)):
@@ -148,8 +154,10 @@ def test_classes_that_are_solved_together_have_the_same_models(make, storage, mo
         monkeypatch.setattr("fenchel.estimators.base.solve", None)
         together = vars(model.fit(*data))
         monkeypatch.undo()
-        for name in ("coef_", "intercept_", "theta_", "n_iter_", "solver_", "converged_"):
+        for name in ("coef_", "theta_", "n_iter_", "solver_", "converged_"):
             np.testing.assert_array_equal(together[name], apart[name], err_msg=name)
+        smooth = model._loss().smooth
+        np.testing.assert_allclose(together["intercept_"], apart["intercept_"], rtol=0.0 if smooth else 1e-14)
         for found, expected in zip(together["certificates_"], apart["certificates_"], strict=True):
             assert found.meets(model.tol)
             assert abs(found.primal - expected.primal) <= found.primal_error
@@ -159,15 +167,35 @@ def test_classes_that_are_solved_together_have_the_same_models(make, storage, mo
         assert len(model.trace_) == 3 and all(len(trace) == 1 for trace in model.trace_)
 
 
-@pytest.mark.parametrize("make", [LinearSVC, lambda: LinearClassifier("logistic", tol=1e-8)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        LinearSVC,
+        LinearSVR,
+        lambda: LinearClassifier("logistic", tol=1e-8),
+        lambda: LinearClassifier("hinge", tol=1e-8),
+        lambda: LinearRegressor("absolute", C=0.1, fit_intercept=False),
+        lambda: LinearRegressor("epsilon_insensitive", C=100.0, tol=1e-6),
+    ],
+)
 def test_one_small_problem_has_the_same_model_as_by_solve(make, monkeypatch):
-    X, y = three_classes()
-    model, y = make(), (y == "b").astype(int)
+    X, labels = three_classes()
+    model, y = make(), (labels == "b").astype(int)
+    y = X[:, 0] + y if is_regressor(model) else y
     apart = fitted_apart(model, X, y)
     monkeypatch.setattr("fenchel.estimators.base.solve", None)
     together = vars(model.fit(X, y))
     for name in ("coef_", "intercept_", "theta_", "n_iter_", "solver_", "certificate_"):
         np.testing.assert_array_equal(together[name], apart[name], err_msg=name)
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.1])
+def test_small_fits_are_never_worse_than_the_zero_model(C):
+    """Most of the targets are zero, so that no other model has a smaller sum of absolute errors."""
+    X, labels = three_classes()
+    model = LinearRegressor("absolute", C=C, tol=0.1).fit(X, (labels == "b").astype(float))
+    assert model.converged_
+    assert model.certificate_.primal <= np.mean(labels == "b")
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
@@ -240,7 +268,8 @@ def test_classes_of_integers_are_those_of_unique(dtype):
     "make",
     [
         # no solver for several outputs, no proof within the passes, and what looks at one problem at a time
-        lambda: LinearClassifier("hinge", multi_class="ovr"),
+        lambda: LinearClassifier("hinge", multi_class="ovr", tol=1e-12),
+        lambda: LinearClassifier("hinge", multi_class="ovr", max_iter=1),
         lambda: LinearSVC(max_iter=1),
         lambda: LinearClassifier("squared_hinge", tol=0.0),
         lambda: LinearClassifier("squared_hinge", time_limit=100.0),

@@ -111,6 +111,20 @@ def test_the_quantile_of_many_kinks_equals_the_sorted_one(ties, level):
         assert weighted_quantile(kinks, jumps, mass) == pytest.approx((first + last) / 2, abs=1e-12)
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 300])
+@pytest.mark.parametrize("jump", [1.0, 1.0 / 3.0, 0.7])
+def test_the_quantile_of_kinks_with_equal_jumps_is_an_order_statistic_or_the_middle_of_two(count, jump):
+    rng = np.random.default_rng(count)
+    for kinks in (rng.standard_normal(count), rng.integers(-3, 3, count).astype(float)):
+        ordered = np.sort(kinks)
+        for below in range(count + 1):
+            ends = ordered[max(0, below - 1)], ordered[min(below, count - 1)]
+            middle = ordered[0] if below == 0 else 0.5 * ends[0] + 0.5 * ends[1]
+            assert weighted_quantile(kinks, np.full(count, jump), below * jump) == middle
+            if below < count:
+                assert weighted_quantile(kinks, np.full(count, jump), (below + 0.5) * jump) == ordered[below]
+
+
 def test_the_middle_of_two_large_kinks_does_not_overflow():
     kinks = np.array([1.2e308, 1.6e308])
     assert weighted_quantile(kinks, np.ones(2), 1.0) == pytest.approx(1.4e308)

@@ -90,8 +90,8 @@ def gram_of(problem: Problem) -> tuple[Floats, Floats] | None:
 
     They are kept for other values of lam and other labels, and ``judge_all`` uses them from then on.
     """
-    design, mean = problem.design, problem.risk.separable()
-    if mean is None or mean.outputs is not None or mean.conjugate_curvature is None or design.kernel() is not None:
+    design, mean = problem.design, _least_squares(problem)
+    if mean is None or design.kernel() is not None:
         return None
     known = _known_gram(problem, mean)
     if known is None:
@@ -103,6 +103,12 @@ def gram_of(problem: Problem) -> tuple[Floats, Floats] | None:
     return known
 
 
+def _least_squares(problem: Problem) -> MeanRisk | None:
+    """The risk of a mean of one quadratic loss."""
+    mean = problem.risk.separable()
+    return None if mean is None or mean.outputs is not None or mean.conjugate_curvature is None else mean
+
+
 def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | None:
     shares, *known = problem.design.reusable.get(_OF_ROWS, (None,))
     return (known[0], known[1]) if shares is not None and np.array_equal(shares, mean.shares) else None
@@ -110,7 +116,7 @@ def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | Non
 
 def forget_changed_moments(problem: Problem) -> None:
     """Forget moments of an earlier call if X has changed since: X^T c and X^T C y are not those that were kept."""
-    design, mean = problem.design, problem.risk.separable()
+    design, mean = problem.design, _least_squares(problem)
     known = None if mean is None else _known_gram(problem, mean)
     if mean is None or known is None:
         return
@@ -123,16 +129,20 @@ def forget_changed_moments(problem: Problem) -> None:
 
 
 def moments_of(problem: Problem) -> Moments | None:
-    """The moments of a problem whose ``gram_of`` is known; None otherwise, or if those of the labels overflow."""
-    design, mean = problem.design, problem.risk.separable()
-    known = (
-        None
-        if mean is None or mean.outputs is not None or mean.conjugate_curvature is None
-        else _known_gram(problem, mean)
-    )
-    if mean is None or known is None:
-        return None
-    (gram, means), shares, labels = known, mean.shares, mean.labels
+    """The moments of a problem; None where ``gram_of`` is, or if those of the labels overflow."""
+    known = gram_of(problem)
+    return None if known is None else _moments(problem, problem.mean_risk, *known)
+
+
+def _known_moments(problem: Problem) -> Moments | None:
+    """The moments of a problem whose ``gram_of`` is known; None otherwise."""
+    mean = _least_squares(problem)
+    known = None if mean is None else _known_gram(problem, mean)
+    return None if mean is None or known is None else _moments(problem, mean, *known)
+
+
+def _moments(problem: Problem, mean: MeanRisk, gram: Floats, means: Floats) -> Moments | None:
+    design, shares, labels = problem.design, mean.shares, mean.labels
     of_labels = design.reusable.get(_OF_LABELS)
     # fits of other threads may have other weights of the rows
     if of_labels is None or not (np.array_equal(of_labels[0], labels) and np.array_equal(of_labels[1], shares)):
@@ -187,7 +197,7 @@ def judge_by_moments(problems: Sequence[Problem], models: Sequence[Model], tol: 
     None for each point whose gap is near the errors, if these are no small share of ``tol`` and of the objective, and
     for all where the moments are not known yet.
     """
-    first, moments = problems[0], moments_of(problems[0])
+    first, moments = problems[0], _known_moments(problems[0])
     if moments is None or not moments.relative_error <= _LARGEST_ERROR:
         return [None] * len(problems)
     for problem, model in zip(problems, models, strict=True):

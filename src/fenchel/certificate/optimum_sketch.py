@@ -25,8 +25,7 @@ class OptimumSketch:
         self._ball, self._pending, self._refusal = ball, pending, ""
         #: the whole sketch, where nothing of it is computed yet
         self._whole: Callable[[], OptimumSketch] | None = None
-        #: whether each weight is proved to be zero, where that was a by-product of the fit
-        self.zero_weights: Array | None = None
+        self._zero_weights: Array | None = None
 
     @classmethod
     def refused(cls, reason: str) -> OptimumSketch:
@@ -41,6 +40,21 @@ class OptimumSketch:
         found = cls(None)
         found._whole = whole
         return found
+
+    @property
+    def zero_weights(self) -> Array | None:
+        """Whether each weight is proved to be zero, where that is a by-product of the fit."""
+        self._complete()
+        return self._zero_weights
+
+    @zero_weights.setter
+    def zero_weights(self, known: Array | None) -> None:
+        self._zero_weights = known
+
+    def _complete(self) -> None:
+        """Compute the sketch, where nothing of it is computed yet."""
+        if self._whole is not None:
+            vars(self).update(vars(self._whole()))
 
     def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
         """The same with a changed ball, for a kernel model: of others the norm may be pending."""
@@ -64,9 +78,7 @@ class OptimumSketch:
 
     def ball(self) -> OptimumBall:
         """The ball with the bracket of its intercept; raise if there is none."""
-        if self._whole is not None:
-            known = self._whole()
-            self._ball, self._pending, self._refusal, self._whole = known._ball, known._pending, known._refusal, None
+        self._complete()
         if self._pending is not None:
             assert self._ball is not None
             try:

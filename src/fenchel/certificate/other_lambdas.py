@@ -30,6 +30,7 @@ from fenchel.certificate.stand_in import unbounded_below
 from fenchel.certificate.trivial import is_trivial
 from fenchel.numerics.rounding import UNDERFLOW, UNIT
 from fenchel.problem import Problem
+from fenchel.records import changed
 
 #: bisections at most, of log lam or of the scale t: 2^-40 of an interval
 _HALVINGS = 40
@@ -72,9 +73,9 @@ class PathCertificate:
         """The same with a compressed v and without scores, which suffices for certificates but not for a warm start."""
         regularizer, v = self.problem.regularizer, self._short
         if v is self.v:
-            return self if self.scores is None else replace(self, scores=None)
+            return self if self.scores is None else changed(self, scores=None)
         spread = self.errors.spread.rounded(regularizer, v, regularizer.compress_roundings(np.size(self.v)))
-        return replace(self, v=v, errors=self.errors._replace(spread=spread), compressed=True, scores=None)
+        return changed(self, v=v, errors=self.errors._replace(spread=spread), compressed=True, scores=None)
 
     @cached_property
     def _short(self) -> Floats:

@@ -181,12 +181,9 @@ def joined(parts: Sequence[Screened]) -> Screened:
     )
 
 
-def zero_weights_by_product(problem: Problem, certificate: Certificate, known: PathCertificate) -> Array | None:
-    """``zero_weights`` where a solver has computed the squares of the columns, else None: reads no data."""
-    if not _threshold(problem) > 0.0:
-        return None
-    squares = problem.design.known_column_squares(problem.mean_risk.shares)
-    return None if squares is None else zero_weights(problem, certificate, known, squares)
+def squares_of_columns(problem: Problem) -> Floats | None:
+    """The ``squares`` for ``zero_weights`` that a solver has computed; None where there are none, or no proof."""
+    return problem.design.known_column_squares(problem.mean_risk.shares) if _threshold(problem) > 0.0 else None
 
 
 def zero_weights(

@@ -38,6 +38,7 @@ from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_pr
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import report_end, reporter, warn
+from fenchel.records import changed
 from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
@@ -52,6 +53,8 @@ from fenchel.validation import check_bool, processors
 
 #: entries of X, and labels of one against the rest, up to which a fit may solve all outputs together (2 MB)
 _FEW_ENTRIES = 1 << 18
+#: the same for the features, for a loss with kinks
+_FEW_FEATURES = 64
 
 #: problems are made when they are solved, so that the labels of many classes need not exist at once
 LazyProblem = Callable[[], Problem]
@@ -93,10 +96,16 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         return None
 
     def _is_small(self, task: Task, outputs: int = 1) -> bool:
-        """Whether this many outputs may be solved together: few entries, a smooth loss and ridge, or one lasso."""
+        """Whether this many outputs may be solved together: few entries and ridge, or one lasso with a smooth loss.
+
+        With a loss with kinks, few features too: with more, descent on the dual begins.
+        """
         few = max(task.design.stored_entries, outputs * task.design.shape[0]) <= _FEW_ENTRIES
-        solved = task.regularizer.is_ridge or (task.regularizer.l1_ratio == 1.0 and outputs == 1)
-        return few and task.design.kernel() is None and solved and self._loss().smooth
+        if not few or task.design.kernel() is not None:
+            return False
+        if self._loss().smooth:
+            return task.regularizer.is_ridge or (task.regularizer.l1_ratio == 1.0 and outputs == 1)
+        return task.regularizer.is_ridge and task.design.shape[1] <= _FEW_FEATURES
 
     def as_fitted(self, task: Task) -> Task:
         """The task with what the last fit chose: its problems are those of the certificates."""
@@ -161,7 +170,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 stop.set()
             # the path_certificate holds on to the problem: labels and weights of every column
             optimum = None if sketches is None else sketches(problem, solution)
-            return replace(solution, path_certificate=None, optimum=optimum)
+            return changed(solution, path_certificate=None, optimum=optimum)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             found = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)

@@ -75,7 +75,8 @@ class BaseLinearClassifier(BaseClassifier):
         if binary:
             return self._one_vs_rest(task, 1)
         if task.form in MULTICLASS:
-            return self._joint(task)
+            # no solver of hinges of several classes solves them without ``solve``
+            return self._joint(task) if self._loss().smooth else None
         labels = one_vs_rest(task.targets[:, None], np.arange(task.n_classes))
         return self._problem(task, MeanRisk(self._loss(), labels, task.weights))
 

@@ -169,6 +169,9 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     def problems(self, task: Task) -> list[LazyProblem]:
         return [lambda: self._problem(task, OrdinalHinge(task.targets, task.weights))]
 
+    def problem_of_outputs(self, task: Task) -> None:
+        """None: the risk is no mean of losses."""
+
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)
         scores = task.design.scores(found["coef_"])[:, 0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, follow, solved_lam
 from fenchel.problem import Problem
 from fenchel.progress import warn
+from fenchel.records import changed
 from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS
 from fenchel.solvers import Solver
@@ -189,7 +189,7 @@ def _gathered(values: Array, solutions: Sequence[Solution], total: float, **know
         n_iters=np.array([solution.passes for solution in solutions]),
         **known,
         _spans=[
-            replace(path_certificate, problem=path_certificate.problem.at_copy(lengths)) for path_certificate in spans
+            changed(path_certificate, problem=path_certificate.problem.at_copy(lengths)) for path_certificate in spans
         ],
         _total=total,
         _training=_training(problem, solutions),

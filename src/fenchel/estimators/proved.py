@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import ArrayLike, MatrixLike
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.certificate import ResidualWitness, judge
 from fenchel.certificate.confinement import (
     TrainingRows,
@@ -28,11 +28,12 @@ from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, Kind
-from fenchel.certificate.screening import zero_weights_by_product
+from fenchel.certificate.screening import squares_of_columns, zero_weights
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss
 from fenchel.problem import Problem, Witness
+from fenchel.records import changed
 from fenchel.solvers.base import Warm
 from fenchel.solving.solution import STOPS, Solution
 
@@ -46,6 +47,9 @@ _MOST_HESSIAN_WORK = 4e6
 _FEW_ENTRIES = 1 << 18
 #: training scores of several problems that are kept at most until their intercepts are bracketed (32 MB with labels)
 _MOST_PENDING = 1_000_000
+
+#: what makes the sketch of a solved problem
+Make = Callable[[Problem, Solution, PathCertificate], OptimumSketch]
 
 
 class Sketches:
@@ -85,15 +89,22 @@ class Sketches:
         design, make = self._snapshot(problem), self._sketch
         if isinstance(solution.witness, ResidualWitness):
             # it keeps the user's rows
-            solution, make = replace(solution, witness=Witness(solution.witness.theta)), self._judged_sketch
+            solution, make = changed(solution, witness=Witness(solution.witness.theta)), self._judged_sketch
+        make = partial(self._with_zeros, make, squares_of_columns(problem))
         if design is None:
-            found = make(problem, solution, known)
-        else:
-            # the user's rows may change, or be a small part of a large array
-            copied = problem.at_copy(design)
-            alone, moved = replace(solution, path_certificate=None), replace(known, problem=copied)
-            found = OptimumSketch.on_demand(partial(make, copied, alone, moved))
-        found.zero_weights = zero_weights_by_product(problem, solution.certificate, known)
+            return make(problem, solution, known)
+        # the user's rows may change, or be a small part of a large array
+        copied = problem.at_copy(design)
+        alone, moved = changed(solution, path_certificate=None), changed(known, problem=copied)
+        return OptimumSketch.on_demand(partial(make, copied, alone, moved))
+
+    def _with_zeros(
+        self, make: Make, squares: Floats | None, problem: Problem, solution: Solution, known: PathCertificate
+    ) -> OptimumSketch:
+        """A sketch, with the zero weights where a solver has computed the squares of the columns."""
+        found = make(problem, solution, known)
+        if squares is not None:
+            found.zero_weights = zero_weights(problem, solution.certificate, known, squares)
         return found
 
     def _snapshot(self, problem: Problem) -> Design | None:
@@ -109,7 +120,7 @@ class Sketches:
     def _judged_sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         """The sketch from the scores: the errors of moments widen a ball, and a sketch reads the data anyway."""
         certificate, _, witness, known = judge(problem, solution.model, solution.witness)
-        return self._sketch(problem, replace(solution, certificate=certificate, witness=witness), known)
+        return self._sketch(problem, changed(solution, certificate=certificate, witness=witness), known)
 
     def _sketch(self, problem: Problem, solution: Solution, known: PathCertificate) -> OptimumSketch:
         try:

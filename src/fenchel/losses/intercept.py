@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -28,20 +29,28 @@ def weighted_quantile(kinks: Floats, jumps: Floats, mass: float) -> float:
         # a constant
         return 0.0
     below, kinks, jumps = _near_quantile(kinks, jumps, mass, total)
-    if np.all(jumps == jumps[0]):
-        # without weights: an order takes several times as long as the sorted kinks
-        kinks = np.sort(kinks)
-    else:
-        order = np.argsort(kinks, kind="stable")
-        kinks, jumps = kinks[order], jumps[order]
-    reached = below + np.cumsum(jumps)
     tie = _TIE * total
+    if np.all(jumps == jumps[0]):
+        return _order_statistic(kinks, (mass - below) / float(jumps[0]), tie / float(jumps[0]))
+    order = np.argsort(kinks, kind="stable")
+    kinks, jumps = kinks[order], jumps[order]
+    reached = below + np.cumsum(jumps)
     first = int(np.searchsorted(reached, mass - tie))
     if mass <= tie:
         # nowhere decreasing: minimal to the left of the first kink with a positive jump
         return float(kinks[int(np.searchsorted(reached, tie, side="right"))])
     last = int(np.searchsorted(reached, mass + tie, side="right"))
     return float(kinks[first] if last >= len(kinks) else 0.5 * kinks[first] + 0.5 * kinks[last])
+
+
+def _order_statistic(kinks: Floats, rank: float, tie: float) -> float:
+    """``weighted_quantile`` where all jumps are one: an order of all kinks takes several times as long."""
+    first = max(0, math.ceil(rank - tie) - 1)
+    last = first if rank <= tie else math.ceil(rank + tie) - 1
+    if last == first or last >= len(kinks):
+        return float(np.partition(kinks, first)[first])
+    kinks = np.partition(kinks, last)
+    return 0.5 * float(kinks[:last].max()) + 0.5 * float(kinks[last])
 
 
 def _near_quantile(kinks: Floats, jumps: Floats, mass: float, total: float) -> tuple[float, Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,8 +70,8 @@ class Facts:
     subgradient_only: bool
     #: whether the risk is a performance measure with a smoothing and a conjugate
     smoothable: bool
-    #: mean squared norm of a row over lam n; C times the mean squared norm for an estimator
-    curvature: float
+    #: returns ``curvature``, which reads X: the rules for small data do not ask for it
+    curvature_of: Callable[[], float]
     #: whether the regularizer is the l1 norm, which is not strongly convex
     lasso: bool = False
     #: whether the regularizer is a q-norm with q > 2, whose conjugate has unbounded curvature where weights are zero
@@ -111,6 +112,11 @@ class Facts:
     newton_step: float = 0.0
     #: whether ``newton_cg`` solves a joint problem at once, with a Hessian of all its unknowns
     tiny_classes: bool = False
+
+    @property
+    def curvature(self) -> float:
+        """Mean squared norm of a row over lam n; C times the mean squared norm for an estimator."""
+        return self.curvature_of()
 
     @property
     def tall(self) -> bool:
@@ -220,7 +226,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         joint=joint,
         subgradient_only=subgradient_only,
         smoothable=subgradient_only and risk.smoothable() is not None and risk.closed_form() is not None,
-        curvature=problem.design.mean_square / (problem.lam * examples),
+        curvature_of=lambda: problem.design.mean_square / (problem.lam * examples),
         ndcg=risk.ndcg() is not None,
         ranking=risk.pairwise_ranking() is not None,
         lasso=regularizer.l1_ratio == 1.0,

@@ -45,8 +45,14 @@ def solve_outputs(
         return nothing
     share = 1.0 / len(verdicts)
     seconds = share * (solved - begin), share * (stopwatch.clock() - solved)
-    each = zip(verdicts, found.passes, strict=True)
-    return [_solution(verdict, passes, tol, first.name, seconds) for verdict, passes in each]
+    each = zip(problem.outputs_apart, verdicts, found.passes, strict=True)
+    return [
+        # ``solve`` returns the zero model where that is better
+        _solution(verdict, passes, tol, first.name, seconds)
+        if verdict.certificate.primal <= one.risk.value_at_zero
+        else None
+        for one, verdict, passes in each
+    ]
 
 
 def _solution(

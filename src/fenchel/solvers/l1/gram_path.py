@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.certificate import gram_of, moments_of
+from fenchel.certificate import Moments, gram_of, moments_of
 from fenchel.problem import Model, Problem
 from fenchel.solvers.l1.loop_gram import descend_path
 from fenchel.solvers.l1.working_set import OutputState, reused
@@ -40,7 +40,7 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
 
 def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]]:
     """Yield models for the values of lam in turn, a block of them at a time."""
-    moments, kappa = _moments(problem), problem.mean_risk.conjugate_curvature
+    moments, kappa = _moments(problem, moments_of(problem)), problem.mean_risk.conjugate_curvature
     assert kappa is not None
     if moments is None:
         return
@@ -61,11 +61,11 @@ def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Itera
         yield [Model(each, intercept) for each in weights]
 
 
-def minimize_at_once(problem: Problem, tol: float) -> Model | None:
+def minimize_at_once(problem: Problem, known: Moments, tol: float) -> Model | None:
     """The model of an easy problem; None where a few sweeps do not reach ``tol``, relative to the objective."""
     features, kappa = problem.design.shape[1], problem.mean_risk.conjugate_curvature
     sweeps = min(_MAX_SWEEPS, _WORK_AT_ONCE // max(1, features) ** 2)
-    moments = _moments(problem) if sweeps and kappa is not None and tol >= _LEAST_TOLERANCE else None
+    moments = _moments(problem, known) if sweeps and kappa is not None and tol >= _LEAST_TOLERANCE else None
     if moments is None or kappa is None:
         return None
     weights, lams = np.empty((1, features)), np.array([kappa * problem.lam])
@@ -79,7 +79,9 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     The next step selects a working set, unless the certificate ends the solve before.
     """
     problem, risk = output.problem, output.problem.mean_risk
-    moments, kappa = _moments(problem), risk.conjugate_curvature
+    # Newton steps with these weights of the rows take it too
+    _gram(problem)
+    moments, kappa = _moments(problem, moments_of(problem)), risk.conjugate_curvature
     assert kappa is not None
     if moments is None:
         return 1.0
@@ -100,9 +102,15 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     return 2.0
 
 
-def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
-    """G, q and y^T C y, centred beside an intercept; None if a column is so far from zero that centring cancels."""
-    gram, mean, correlations, square, total = _kept_moments(problem) or _summed_moments(problem)
+def _moments(problem: Problem, known: Moments | None) -> tuple[Floats, Floats, float] | None:
+    """G, q and y^T C y, centred beside an intercept; None if a column is so far from zero that centring cancels.
+
+    ``known`` are the moments of certificates, which serve unless centring y would cancel.
+    """
+    if known is None or (problem.intercept and known.square - known.label_mean**2 < _LEAST_SPREAD * known.square):
+        gram, mean, correlations, square, total = _summed_moments(problem)
+    else:
+        gram, correlations, square, mean, total = known[:5]
     if not problem.intercept:
         # those of certificates are not to be written to
         return gram.copy(), correlations.copy(), square
@@ -115,16 +123,6 @@ def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
     # a column that is constant up to rounding has no weight beside an intercept
     gram[constant], gram[:, constant], correlations[constant] = 0.0, 0.0, 0.0
     return gram, correlations, square - total**2
-
-
-def _kept_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, float] | None:
-    """G, X^T c, q, y^T C y and c . y of certificates; None where there are none, or centring y would cancel."""
-    found = None if gram_of(problem) is None else moments_of(problem)
-    # Newton steps with these weights of the rows take it too
-    _gram(problem)
-    if found is None or (problem.intercept and found.square - found.label_mean**2 < _LEAST_SPREAD * found.square):
-        return None
-    return found.gram, found.mean, found.correlations, found.square, found.label_mean
 
 
 def _summed_moments(problem: Problem) -> tuple[Floats, Floats, Floats, float, float]:

@@ -44,7 +44,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.certificate import gram_of
+from fenchel.certificate import moments_of
 from fenchel.designs.base import COLUMN_SQUARES
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
@@ -185,12 +185,12 @@ class ProxNewton(Solver):
         return propose_points(problem, lams, tol) if shares_gram(problem, lams, tol) else None
 
     def solve_outputs(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
-        known = gram_of(problem) if problem.design.shape[1] <= _MOST_FORMED and max_iter >= 1.0 else None
-        model = None if known is None else minimize_at_once(problem, tol)
+        known = moments_of(problem) if problem.design.shape[1] <= _MOST_FORMED and max_iter >= 1.0 else None
+        model = None if known is None else minimize_at_once(problem, known, tol)
         if known is None or model is None:
             return None
         # as ``start`` keeps them
-        squares = np.diagonal(known[0]).copy()
+        squares = np.diagonal(known.gram).copy()
         reused(problem.design, COLUMN_SQUARES, problem.risk.shares, lambda: (squares,))
         needs.check_norms(squares)
         return SolvedOutputs(model, None, [1.0])

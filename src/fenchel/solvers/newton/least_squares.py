@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from fenchel.certificate import gram_of, moments_of
+from fenchel.certificate import moments_of
 from fenchel.problem import Model, Problem
 
 #: variance of a column, relative to its mean square, below which centring G loses too many digits
@@ -20,7 +20,7 @@ _LEAST_SPREAD = 1e-6
 def least_squares(problem: Problem) -> Model | None:
     """The minimizer for one output, or None for other losses and where it would be inaccurate."""
     kappa = problem.mean_risk.conjugate_curvature
-    given = moments_of(problem) if kappa and gram_of(problem) is not None else None
+    given = moments_of(problem) if kappa else None
     if kappa is None or given is None:
         return None
     moments = given.centred() if problem.intercept else given

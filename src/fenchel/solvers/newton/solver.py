@@ -57,7 +57,7 @@ from fenchel.solvers import needs
 from fenchel.solvers.base import Hint, Need, SolvedOutputs, Warm, with_present_intercept
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.least_squares import least_squares
-from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, MU_FACTOR
+from fenchel.solvers.newton.rules import CLEARLY_ABOVE_ROUNDING, INNER_ACCURACY, INNER_GAP, MU_FACTOR
 from fenchel.solvers.newton.sample import Sample, dense_rows, is_small
 from fenchel.solvers.newton.sampling import SampledNewton, State
 from fenchel.solvers.newton.step import OutputState
@@ -216,7 +216,10 @@ class Newton(SampledNewton):
         if is_tiny(problem, rows):
             model = least_squares(problem) if max_iter >= 1.0 else None
             return self._solve_tiny(problem, tol, max_iter) if model is None else SolvedOutputs(model, None, [1.0])
-        if not problem.risk.smooth or not is_small(problem, rows) or self.first_rows(problem, rows) < rows:
+        if not is_small(problem, rows) or self.first_rows(problem, rows) < rows:
+            return None
+        if not problem.risk.smooth and tol < CLEARLY_ABOVE_ROUNDING:
+            # the steps at kinks end above such a gap, which those of smooth losses overshoot
             return None
         state = self.start(problem, None)
         if not all(state.uses_all_rows(output) and output.sample.small is not None for output in state.outputs):
@@ -225,7 +228,8 @@ class Newton(SampledNewton):
         most = int(min(max_iter * rows, _MOST_ROWS))
         solve, pool = partial(self._solve_output, tol=tol, most=most), pool_of(self.n_jobs)
         read = list((map if pool is None else pool.map)(solve, state.outputs, scales))
-        return SolvedOutputs(*self.propose(state), [count / rows for count in read])
+        passes = [count / rows for count in read if count is not None]
+        return SolvedOutputs(*self.propose(state), passes) if len(passes) == len(read) else None
 
     def _solve_tiny(self, problem: Problem, tol: float, max_iter: float) -> SolvedOutputs | None:
         """``solve_outputs`` of a tiny problem, without samples."""
@@ -254,19 +258,24 @@ class Newton(SampledNewton):
         witness = Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
         return SolvedOutputs(model, witness, [count / rows for count in read])
 
-    def _solve_output(self, output: OutputState, scale: float, tol: float, most: int) -> int:
-        """Make steps until the gap is tol times the objective, which is at most ``scale``; return the rows read."""
+    def _solve_output(self, output: OutputState, scale: float, tol: float, most: int) -> int | None:
+        """Make steps until the gap is tol times the objective, which is at most ``scale``; return the rows read.
+
+        None if that takes more than ``most``, or if no step is possible.
+        """
         target, read = tol * scale, 0
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             while read < most:
                 found = output.small_steps(target, self.max_steps_without_progress, most - read)
                 read, gap = read + found, output.gap
-                if not found or gap <= OBJECTIVE_ROUNDING * scale:
-                    break
+                if gap <= OBJECTIVE_ROUNDING * scale:
+                    return read
                 target = tol * min(scale, abs(output.objective))
                 if gap <= target:
+                    return read
+                if not found:
                     break
-        return read
+        return None
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
