@@ -22,3 +22,11 @@ def test_changed_records_are_those_of_dataclasses_and_leave_the_given_one_as_it_
         assert vars(record) == before
         with pytest.raises(dataclasses.FrozenInstanceError):
             found.passes = 1.0
+
+
+def test_the_outputs_of_a_problem_with_another_lam_have_that_lam():
+    Y = np.where(np.random.default_rng(0).standard_normal((20, 2)) > 0.0, 1.0, -1.0)
+    problem = Problem(Y, MeanRisk("hinge", Y), 0.1)
+    assert [one.lam for one in problem.outputs_apart] == [0.1, 0.1]
+    assert [one.lam for one in problem.with_lam(0.5).outputs_apart] == [0.5, 0.5]
+    assert len(problem.outputs_apart[0].repeated(3).outputs_apart) == 3

@@ -318,13 +318,14 @@ class Problem:
 
     def _changed(self, **changes: Any) -> Problem:
         """This problem with attributes that fit the others: nothing is to be checked again."""
-        return changed(self, **changes)
+        problem = changed(self, **changes)
+        # they would be those of this problem
+        vars(problem).pop("_outputs_apart", None)
+        return problem
 
     def at_copy(self, design: Design) -> Problem:
         """The same problem with a copy of its design."""
-        problem = changed(self, design=design)
-        vars(problem).pop("_outputs_apart", None)
-        return problem
+        return self._changed(design=design)
 
     def fits(self, model: Model) -> bool:
         """Whether a model has this problem's shape."""

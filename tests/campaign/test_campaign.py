@@ -145,7 +145,7 @@ def signed_case(rows, signs, regularizer, intercept):
 
 def test_a_fit_whose_classes_can_not_be_separated_is_no_defect():
     use_plain_loops()
-    outcome = run_fit(2720, 374)
+    outcome = run_fit(2720, 5958)
     assert infeasible_exact.WORDS in outcome.refused
     assert not outcome.unexpected
 
