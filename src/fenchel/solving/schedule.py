@@ -1,8 +1,8 @@
 """The schedule of certificates.
 
-A certificate costs about as much as a pass over the data, and at least half a millisecond.  It is computed when the
-solver expects the target gap, and otherwise at geometrically growing numbers of passes, so that certificates take a
-bounded share of the time.
+A certificate costs about as much as a pass over the data, and at least some tenths of a millisecond.  It is computed
+when the solver expects the target gap, and otherwise at geometrically growing numbers of passes, so that certificates
+take a bounded share of the time.
 """
 
 from __future__ import annotations
