@@ -46,6 +46,7 @@ LOOPS = {
     "sum_derivatives": "losses",
     "sum_dual_points": "losses",
     "descend": "inner",
+    "newton_steps": "inner",
     "copy_columns": "products",
 }
 KINDS = ("Hessians", "products", "inner", "losses")
