@@ -21,6 +21,7 @@ from fenchel import (
     solve,
 )
 from fenchel.certificate.trivial import zero_objective
+from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import _classes_and_codes, encode_labels
 from fenchel.estimators.seeds import seeds_of
@@ -319,3 +320,16 @@ def test_a_stop_leaves_classes_to_their_own_solves():
     assert None not in solve_outputs(problem, "auto", **options, stop_requested=lambda: False)
     # dual coordinate descent does not solve outputs together
     assert solve_outputs(problem, "dual_coordinate", **options, stop_requested=lambda: False) == [None] * 3
+
+
+@pytest.mark.parametrize("regularizer", ["l1", "l2"])
+def test_rows_of_a_design_that_were_changed_in_place_are_certified_as_they_are(regularizer):
+    random = np.random.default_rng(11)
+    X = random.standard_normal((60, 5))
+    y, design = X @ np.arange(5.0) + random.standard_normal(60), as_design(X)
+    for _ in range(2):
+        found = LinearRegressor(C=0.1, regularizer=regularizer, tol=1e-6).fit(design, y)
+        fresh = LinearRegressor(C=0.1, regularizer=regularizer, tol=1e-6).fit(X.copy(), y)
+        assert found.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=1e-5)
+        np.testing.assert_allclose(found.coef_, fresh.coef_, rtol=1e-2, atol=1e-2)
+        X *= 3.0
