@@ -325,11 +325,15 @@ def test_a_stop_leaves_classes_to_their_own_solves():
 @pytest.mark.parametrize("regularizer", ["l1", "l2"])
 def test_rows_of_a_design_that_were_changed_in_place_are_certified_as_they_are(regularizer):
     random = np.random.default_rng(11)
-    X = random.standard_normal((60, 5))
-    y, design = X @ np.arange(5.0) + random.standard_normal(60), as_design(X)
+    X, y = random.integers(0, 5, (64, 3)).astype(float), np.repeat([0.0, 1.0], 32)
+    X[:, 0] += y
+    X[:, 1] = X[:, 0] + random.integers(0, 2, 64)
+    design = as_design(X)
     for _ in range(2):
         found = LinearRegressor(C=0.1, regularizer=regularizer, tol=1e-6).fit(design, y)
         fresh = LinearRegressor(C=0.1, regularizer=regularizer, tol=1e-6).fit(X.copy(), y)
         assert found.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=1e-5)
         np.testing.assert_allclose(found.coef_, fresh.coef_, rtol=1e-2, atol=1e-2)
-        X *= 3.0
+        # with the same sums over the rows, and over those with each label
+        for rows in (slice(0, 32), slice(32, 64)):
+            X[rows, 1] = random.permutation(X[rows, 1])

@@ -115,7 +115,7 @@ def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | Non
 
 
 def forget_changed_moments(problem: Problem) -> None:
-    """Forget all sums over the rows if X has changed since an earlier call: X^T c or X^T C y are not those kept."""
+    """Forget moments of an earlier call if X has changed since: X^T c and X^T C y are not those that were kept."""
     design, mean = problem.design, _least_squares(problem)
     known = None if mean is None else _known_gram(problem, mean)
     if mean is None or known is None:
@@ -124,8 +124,8 @@ def forget_changed_moments(problem: Problem) -> None:
     kept = [(mean.shares, known[1])] + ([] if correlations is None else [(shares * labels, correlations)])
     with np.errstate(over="ignore", invalid="ignore"):
         if not all(np.array_equal(design.adjoint(theta), sums) for theta, sums in kept):
-            # those of solvers too: squares of columns, and the Gram matrix
-            design.reusable.clear()
+            design.reusable.pop(_OF_ROWS, None)
+            design.reusable.pop(_OF_LABELS, None)
 
 
 def moments_of(problem: Problem) -> Moments | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fenchel.certificate import Verdict, forget_changed_moments, judge_outputs
+from fenchel.certificate import Verdict, judge_outputs
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.problem import Problem
 from fenchel.solvers.choose import Choice, first_choice
@@ -36,7 +36,8 @@ def solve_outputs(
     nothing: list[Solution | None] = [None] * len(problem.outputs_apart)
     try:
         with stops_when(stop_requested):
-            forget_changed_moments(problem)
+            # X may have changed since an earlier fit of a design: few rows are summed again rather than compared
+            problem.design.reusable.clear()
             found = first.solve_outputs(problem, tol, max_iter)
             if found is None:
                 return nothing
