@@ -414,12 +414,17 @@ def test_blocks_of_compressed_rows_are_views(index):
     np.testing.assert_allclose(design.adjoint(np.arange(40.0)), total, rtol=1e-13)
 
 
-def test_indices_of_two_types_are_converted():
+@pytest.mark.parametrize("kinds", [(np.int32, np.int64), (np.int64, np.int32)])
+def test_of_indices_of_two_types_the_pointers_are_converted(kinds):
+    """A copy of the indices, of one for each entry, would be kept."""
     X = sp.csr_array(np.eye(6))
-    X.indptr = X.indptr.astype(np.int64)
+    X.indices, X.indptr = (part.astype(kind) for part, kind in zip((X.indices, X.indptr), kinds, strict=True))
     design = CSRDesign(X)
     np.testing.assert_array_equal(design.adjoint(np.arange(6.0)), np.arange(6.0))
     np.testing.assert_array_equal(design.scores(np.arange(6.0)), np.arange(6.0))
+    for entries in (None, 2):
+        assert all(np.shares_memory(block.indices, X.indices) for _, block in design._blocks(entries))
+    assert (X.indices.dtype, X.indptr.dtype) == kinds
 
 
 @pytest.mark.parametrize("entries", [40, 1 << 17], ids=["few", "many"])

@@ -21,6 +21,7 @@ from fenchel import (
     solve,
 )
 from fenchel.certificate.trivial import zero_objective
+from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import _classes_and_codes, encode_labels
 from fenchel.estimators.seeds import seeds_of
@@ -319,3 +320,20 @@ def test_a_stop_leaves_classes_to_their_own_solves():
     assert None not in solve_outputs(problem, "auto", **options, stop_requested=lambda: False)
     # dual coordinate descent does not solve outputs together
     assert solve_outputs(problem, "dual_coordinate", **options, stop_requested=lambda: False) == [None] * 3
+
+
+@pytest.mark.parametrize("regularizer", ["l1", "l2"])
+def test_rows_of_a_design_that_were_changed_in_place_are_certified_as_they_are(regularizer):
+    random = np.random.default_rng(11)
+    X, y = random.integers(0, 5, (64, 3)).astype(float), np.repeat([0.0, 1.0], 32)
+    X[:, 0] += y
+    X[:, 1] = X[:, 0] + random.integers(0, 2, 64)
+    design = as_design(X)
+    for _ in range(2):
+        found = LinearRegressor(C=0.1, regularizer=regularizer, tol=1e-6).fit(design, y)
+        fresh = LinearRegressor(C=0.1, regularizer=regularizer, tol=1e-6).fit(X.copy(), y)
+        assert found.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=1e-5)
+        np.testing.assert_allclose(found.coef_, fresh.coef_, rtol=1e-2, atol=1e-2)
+        # with the same sums over the rows, and over those with each label
+        for rows in (slice(0, 32), slice(32, 64)):
+            X[rows, 1] = random.permutation(X[rows, 1])

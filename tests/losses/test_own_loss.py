@@ -76,6 +76,21 @@ def test_estimators_take_it(page, data):
         LinearRegressor(page["PseudoHuber"](), solver="newton").fit(X, y)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_domain_may_be_two_numbers_for_all_labels(page, data, intercept):
+    class OneInterval(page["PseudoHuber"]):
+        def domain(self, y):
+            return -self.width, self.width
+
+    X, y = data
+    found, expected = (
+        solve(Problem(X, MeanRisk(kind(0.7), y), 0.05, intercept=intercept), tol=1e-6)
+        for kind in (OneInterval, page["PseudoHuber"])
+    )
+    assert found.certificate.primal == expected.certificate.primal
+    assert found.certificate.dual == expected.certificate.dual
+
+
 def test_bounds_and_intercepts_are_found_from_the_formulas(page, data):
     loss, (_, y) = page["PseudoHuber"](0.7), data
     for level in (1e-9, 0.3, 50.0):

@@ -229,7 +229,7 @@ class Design(abc.ABC):
 
     @cached_property
     def reusable(self) -> dict[str, tuple[Floats, ...]]:
-        """Sums over the rows that a solver keeps for the next value of lam, each with the weights of its rows."""
+        """Sums over the rows that are kept for the next value of lam, each with the weights of its rows."""
         return {}
 
     def gram(self, selected: Array, weights: Array, *, single: bool = False) -> tuple[Floats, Floats] | None:

@@ -69,8 +69,11 @@ class CSRDesign(Design):
             matrix = matrix.tocsr()
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         self._data = read_only(as_real(matrix.data))
-        self._indices = read_only(_as_index(matrix.indices))
-        self._indptr = read_only(_as_index(matrix.indptr))
+        indices, indptr = _as_index(matrix.indices), _as_index(matrix.indptr)
+        if indices.dtype != indptr.dtype and indptr[-1] <= np.iinfo(indices.dtype).max:
+            # SciPy would copy the indices, which are many more
+            indptr = indptr.astype(indices.dtype)
+        self._indices, self._indptr = read_only(indices), read_only(indptr)
 
     def scores(self, weights: Array) -> Floats:
         weights = np.asarray(weights, dtype=np.float64)

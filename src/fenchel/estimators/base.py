@@ -1,48 +1,44 @@
 """A fit in four steps: encode -> problems -> solve_all -> store.
 
 The first three change nothing; ``store`` alone changes the estimator, all or nothing.  An estimator overrides
-``encode``, ``problems`` and ``predict`` (and ``attributes`` if it stores more); everything else is written here once.
+``encode``, ``problems`` and ``predict`` (and ``attributes`` of ``stored_fit`` if it stores more); everything else is
+written here once.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from numbers import Integral
-from operator import add
 from pathlib import Path
 from typing import Any, Self
 
 import joblib
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Array, ArrayLike, Floats, MatrixLike
+from fenchel.arrays import ArrayLike, Floats, MatrixLike
 from fenchel.certificate import ProvedShare
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.certified_parameters import CertifiedParameters
-from fenchel.estimators.linear_model import LinearModel
-from fenchel.estimators.multiclass import stacked_pairs
-from fenchel.estimators.proved import ProvedPredictions, Sketches, stored_optimum
+from fenchel.estimators.proved import ProvedPredictions, Sketches
 from fenchel.estimators.regularization import as_regularizer, checked_positive, lam_of
 from fenchel.estimators.seeds import seeds_of
-from fenchel.estimators.task import Task, set_fitted
+from fenchel.estimators.stored_fit import StoredFit
+from fenchel.estimators.task import Task
 from fenchel.estimators.threads import in_threads
 from fenchel.estimators.together import solved_together
 from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
 from fenchel.losses import Loss
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Problem
 from fenchel.progress import report_end, reporter, warn
 from fenchel.records import changed
 from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
-from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.base import Warm
 from fenchel.solvers.choose import Choice
 from fenchel.solving.checkpoint import checked_targets
 from fenchel.solving.deadline import Deadline
@@ -60,7 +56,7 @@ _FEW_FEATURES = 64
 LazyProblem = Callable[[], Problem]
 
 
-class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
+class LinearEstimator(ProvedPredictions, CertifiedParameters, StoredFit):
     """What classifiers and regressors share: the four steps of a fit, and its parameters."""
 
     #: estimators that have this parameter set it
@@ -181,31 +177,6 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
             solutions[-1] = replace(solutions[-1], status=Status.INTERRUPTED)
         return solutions
 
-    def store(self, task: Task, solutions: Sequence[Solution]) -> None:
-        """Set the fitted attributes: nothing changes unless all of them are known."""
-        set_fitted(self, self.attributes(task, solutions))
-
-    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
-        """The fitted attributes of these solutions."""
-        certificates = [solution.certificate for solution in solutions]
-        passes = max(solution.passes for solution in solutions)
-        traces = [solution.trace for solution in solutions]
-        intercepts = [np.atleast_1d(np.asarray(solution.model.intercept)) for solution in solutions]
-        return {
-            **task.fitted,
-            "certificates_": certificates,
-            "certificate_": reduce(add, certificates),
-            "converged_": all(map(self._has_converged, solutions)),
-            # the last step may end a little beyond max_iter
-            "n_iter_": int(min(self.max_iter, max(1, math.ceil(passes)))),
-            "solver_": " | ".join(dict.fromkeys(solution.solver for solution in solutions)),
-            "trace_": traces[0] if len(traces) == 1 else traces,
-            "coef_": _rows([solution.model.weights for solution in solutions]),
-            "intercept_": np.concatenate(intercepts).astype(np.float64),
-            "theta_": _stacked([solution.witness.theta for solution in solutions], task.form),
-            "_optimum": stored_optimum(task, solutions, self._why_unproved(task)),
-        }
-
     def _fit_and_store(self, task: Task, deadline: Deadline) -> Self:
         """Fit, and raise Ctrl-C after the attributes are stored: until then it ends the solves and nothing else."""
         stop = threading.Event()
@@ -261,9 +232,6 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         """The data passes that ``max_iter`` allows."""
         return self.max_iter
 
-    def _has_converged(self, solution: Solution) -> bool:
-        return solution.converged or solution.certificate.meets(self.tol)
-
     def _loss(self) -> Loss:
         raise NotImplementedError
 
@@ -305,49 +273,6 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         intercept = bool(self.fit_intercept) and risk.intercepts() is not None
         return Problem(task.design, risk, lam_of(task.C, task.total_weight), task.regularizer, intercept)
 
-    def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
-        """The last fit as starting points of these problems; None where it has other classes or another shape."""
-        fitted, count = vars(self), len(problems)
-        same = all(np.array_equal(fitted.get(name, ()), task.fitted.get(name, ())) for name in ("classes_", "order_"))
-        cold: list[Warm | None] = [None] * count
-        if "theta_" not in fitted or not same or np.shape(self.coef_)[-1] != task.design.shape[1]:
-            return cold
-        coef, theta = np.atleast_2d(self._weights()), self.theta_
-        intercept = np.atleast_1d(fitted.get("risk_intercept_", self.intercept_))
-        parts = fitted.get("decompositions_", [None] * count)
-        # the dual variables of pairs of classes are no start for one problem
-        if count == 1 and not sp.issparse(theta):
-            model = Model(coef[0], float(intercept[0])) if len(coef) == 1 else Model(coef, intercept)
-            return [Start(model, Witness(theta, decomposition=parts[0]))]
-        if count == 1 or len(coef) != count:
-            return cold
-        thetas = [theta[:, [k]].toarray().ravel() if sp.issparse(theta) else theta[:, k] for k in range(count)]
-        witnesses = [Witness(one, decomposition=part) for one, part in zip(thetas, parts, strict=True)]
-        return [Start(Model(coef[k], float(intercept[k])), witnesses[k]) for k in range(count)]
-
-    # --- what every fitted estimator has
-
-    def drop_witness(self) -> Self:
-        """Delete ``theta_``, one number for each example (and class), which makes up most of a large model's pickle.
-
-        Predictions and certificates stay; the next fit starts cold, and the certificate can't be recomputed from the
-        model.
-
-        Returns
-        -------
-        self : object
-            The estimator.
-        """
-        check_is_fitted(self)
-        for name in ("theta_", "decompositions_"):
-            vars(self).pop(name, None)
-        return self
-
-    @property
-    def dual_gap_(self) -> float:
-        """The certified gap, ``certificate_.gap``."""
-        return self.certificate_.gap
-
     def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
         missed = [solution for solution in solutions if not self._has_converged(solution)]
         contradictory = [solution for solution in missed if solution.certificate.contradictory]
@@ -362,19 +287,3 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise {limits}, "
                 "lower C, or accept this bound with a larger tol."
             )
-
-
-def _rows(weights: Sequence[Array]) -> Floats:
-    """The weights of all problems as rows of one new array."""
-    rows = [np.atleast_2d(one) for one in weights]
-    found = np.empty((sum(map(len, rows)), rows[0].shape[1]))
-    # a single copy, whatever their order in memory
-    np.concatenate(rows, out=found)
-    return found
-
-
-def _stacked(thetas: list[Array], form: str | None) -> Any:
-    """The dual variables of several problems side by side."""
-    if len(thetas) == 1:
-        return thetas[0]
-    return stacked_pairs(thetas) if form == "ovo" else np.stack(thetas, axis=1)

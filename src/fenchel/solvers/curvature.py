@@ -22,12 +22,12 @@ def squared_norms(problem: Problem) -> Floats:
 
     For a Gram matrix these are the squared lengths of the features.
     """
-    kernel = problem.design.kernel()
+    kernel, known = problem.design.kernel(), problem.design.reusable.get(_NORMS)
     if kernel is not None:
         norms = kernel.diagonal
-    elif _NORMS in problem.design.reusable:
+    elif known is not None:
         # of another value of lam, or of another class
-        (norms,) = problem.design.reusable[_NORMS]
+        (norms,) = known
     else:
         norms = np.empty(problem.design.shape[0])
         norms = problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms

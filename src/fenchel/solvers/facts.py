@@ -10,7 +10,6 @@ import numpy as np
 
 from fenchel.designs.chains import ChainDesign
 from fenchel.problem import Problem
-from fenchel.risks import MeanRisk
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton_cost import step_passes
 
@@ -194,14 +193,6 @@ def _share_few_features(design: ChainDesign) -> bool:
     return design.tokens.stored_entries <= features * max(_FEW_TOKENS, _FEW_OF_TOKENS * tokens)
 
 
-def _is_quadratic(mean: MeanRisk) -> bool:
-    pieces = mean.loss.piecewise_quadratic()
-    if pieces is None or pieces.epsilon:
-        return False
-    low, high = mean.loss.domain(mean.labels[:1])
-    return bool(np.all(np.isinf(low)) and np.all(np.isinf(high)))
-
-
 def _are_tiny(problem: Problem) -> bool:
     # here, since its risk takes longer to import than most fits of other ones
     from fenchel.solvers.newton.tiny_classes import are_tiny
@@ -243,7 +234,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         intercept=problem.intercept,
         cheap_steps=mean is not None and mean.loss.piecewise_quadratic() is not None,
         bounded_hess=mean is not None and bool(np.isfinite(mean.loss.largest_curvature)),
-        quadratic=mean is not None and risk.smooth and _is_quadratic(mean),
+        quadratic=mean is not None and mean.conjugate_curvature is not None,
         newton_step=step_passes(problem.design),
         tiny_classes=joint and risk.smooth and regularizer.is_ridge and tol >= _TIGHT and _are_tiny(problem),
         in_blocks=problem.design.block_rows is not None and problem.design.block_rows < problem.design.shape[0],

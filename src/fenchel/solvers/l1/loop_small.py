@@ -25,6 +25,7 @@ from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.coordinate_descent import sweeps_of_descent
 from fenchel.compile.primitives.dense_gram import add_gram, dense_dot
 from fenchel.compile.primitives.example_sums import sum_derivatives, sum_dual_points
+from fenchel.compile.primitives.newton_root import following_step
 from fenchel.solvers.l1.rules import (
     INNER_TOLERANCE,
     LAST_TOLERANCE,
@@ -186,10 +187,7 @@ def _line_search(loss: Any, small: Any, initial: float) -> float:
             high = step
         else:
             low = step
-        following = step - first / second if second > 0.0 else math.nan
-        if not low < following < high:
-            following = 2.0 * step if math.isinf(high) else 0.5 * (low + high)
-        step = following
+        step = following_step(step, first, second, low, high)
     return low
 
 

@@ -24,6 +24,7 @@ from fenchel.arrays import Floats
 from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.dense_gram import add_gram, dense_dot
 from fenchel.compile.primitives.example_sums import sum_average_hess, sum_derivatives, sum_dual_points
+from fenchel.compile.primitives.newton_root import following_step
 from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
 
 #: positions in ``numbers``
@@ -185,9 +186,7 @@ def _line_search(loss: Any, small: Any, direction: Any) -> float:
             high = step
         else:
             low = step
-        following = step - first / second if second > 0.0 else math.nan
-        if not low < following < high:
-            following = 2.0 * step if math.isinf(high) else 0.5 * (low + high)
+        following = following_step(step, first, second, low, high)
         if following == step:
             break
         step = following
