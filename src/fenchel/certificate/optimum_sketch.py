@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -13,6 +14,9 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.errors import FenchelError
+
+#: of all sketches, since a lock of each would have to stay out of its pickle
+_completing = threading.RLock()
 
 
 class OptimumSketch:
@@ -54,7 +58,10 @@ class OptimumSketch:
     def _complete(self) -> None:
         """Compute the sketch, where nothing of it is computed yet."""
         if self._whole is not None:
-            vars(self).update(vars(self._whole()))
+            with _completing:
+                # another thread may have computed it meanwhile
+                if self._whole is not None:
+                    vars(self).update(vars(self._whole()))
 
     def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
         """The same with a changed ball, for a kernel model: of others the norm may be pending."""
@@ -80,15 +87,21 @@ class OptimumSketch:
         """The ball with the bracket of its intercept; raise if there is none."""
         self._complete()
         if self._pending is not None:
+            with _completing:
+                self._bracket()
+        if self._ball is None or self._refusal:
+            raise FenchelError(self._refusal)
+        return self._ball
+
+    def _bracket(self) -> None:
+        """Bracket the intercept, unless another thread has done so."""
+        if self._pending is not None:
             assert self._ball is not None
             try:
                 self._ball = self._pending(self._ball)
             except FenchelError as error:
                 self._refusal = str(error)
             self._pending = None
-        if self._ball is None or self._refusal:
-            raise FenchelError(self._refusal)
-        return self._ball
 
     def __getstate__(self) -> dict[str, Any]:
         with suppress(FenchelError):
