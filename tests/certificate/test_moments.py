@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fenchel import Model, Problem, Witness, solve
+from fenchel import LinearRegressor, Model, Problem, Witness, solve
 from fenchel.certificate import gram_of, judge, judge_all
+from fenchel.designs import as_design
 from fenchel.path import follow
 from fenchel.regularizers import L1, L2, ElasticNet, FreeDirections
 from fenchel.risks import MeanRisk
@@ -185,6 +186,22 @@ def test_entries_that_changed_places_between_rows_with_the_same_label_have_other
         again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
         assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
         assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+
+
+@intercepts
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_a_design_whose_rows_have_changed_since_an_earlier_fit_has_other_sums(l1_ratio, intercept):
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    design, own = as_design(X), {"C": 0.01, "l1_ratio": l1_ratio, "fit_intercept": intercept, "random_state": 0}
+    LinearRegressor("squared", **own).fit(design, y)
+    X *= [1.0, 3.0, 100.0]
+    again, fresh = (LinearRegressor("squared", **own).fit(rows, y) for rows in (design, X.copy()))
+    assert again.certificate_ == fresh.certificate_
+    np.testing.assert_array_equal(again.screened(X, y).features, fresh.screened(X, y).features)
+    for one, other in zip(again._optimum.sketches, fresh._optimum.sketches, strict=True):
+        np.testing.assert_array_equal(one.zero_weights, other.zero_weights)
 
 
 def test_other_labels_have_other_moments():

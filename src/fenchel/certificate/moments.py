@@ -44,6 +44,8 @@ from fenchel.certificate.dual import Bound
 from fenchel.certificate.gap import Verdict, verdict_of
 from fenchel.certificate.primal import check_intercept, check_weights, primal_of
 from fenchel.certificate.rounding import NEAR_FLOOR, Spread, errors_of_terms
+from fenchel.designs import Design
+from fenchel.designs.base import COLUMN_SQUARES
 from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
@@ -126,9 +128,14 @@ def forget_changed_moments(problem: Problem) -> None:
         probe = design.adjoint(np.random.default_rng(0).random(design.shape[0]))
     known = design.reusable.get(_PROBE)
     if known is None or not np.array_equal(known[0], probe):
-        design.reusable.pop(_OF_ROWS, None)
-        design.reusable.pop(_OF_LABELS, None)
+        forget_moments(design)
         design.reusable[_PROBE] = _frozen(probe)
+
+
+def forget_moments(design: Design) -> None:
+    """Forget the sums of an earlier call that proofs rest on, for a design whose arrays may have changed since."""
+    for name in (_OF_ROWS, _OF_LABELS, _PROBE, COLUMN_SQUARES):
+        design.reusable.pop(name, None)
 
 
 def moments_of(problem: Problem) -> Moments | None:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.arrays import Array, ArrayLike, Floats, MatrixLike
-from fenchel.certificate import ProvedShare
+from fenchel.certificate import ProvedShare, forget_moments
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.certified_parameters import CertifiedParameters
@@ -298,6 +298,8 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
 
     def _task(self, X: MatrixLike, weights: Floats | None, **fields: Any) -> Task:
         design = as_design(X)
+        if design is X:
+            forget_moments(design)
         return Task(X=X, design=design, C=self.C, regularizer=self._regularizer(), weights=weights, **fields)
 
     def _problem(self, task: Task, risk: Risk) -> Problem:
