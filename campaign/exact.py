@@ -3,6 +3,8 @@
 import itertools
 from decimal import Decimal
 
+import numpy as np
+
 import exact_losses
 import exact_regularizers
 from campaign import mixtures_exact, structured, structured_exact
@@ -10,6 +12,14 @@ from exact_losses import DIGITS, INFINITE, digits, exp
 
 JOINT = ("weston_watkins", "costs", "crammer_singer", "multinomial")
 ZERO, ONE = Decimal(0), Decimal(1)
+
+
+def model_numbers(model):
+    """The weights in rows and the intercepts of a model, as exact numbers."""
+    rows = np.atleast_2d(model.weights).tolist()
+    return [[Decimal(entry) for entry in row] for row in rows], [
+        Decimal(b) for b in np.atleast_1d(np.asarray(model.intercept, dtype=np.float64)).tolist()
+    ]
 
 
 def primal(case, weights, intercept, lam=None):

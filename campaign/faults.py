@@ -117,6 +117,16 @@ def _with_digits(count):
     return lambda original: lambda *args, **kwargs: float(f"{original(*args, **kwargs):.{count}g}")
 
 
+def _without_errors(original):
+    """Second moments as if they were exact."""
+
+    def moments(*given):
+        found = original(*given)
+        return None if found is None else found._replace(relative_error=0.0)
+
+    return moments
+
+
 def _flipped(original):
     return lambda self: self.primal - self.primal_error
 
@@ -198,6 +208,7 @@ FAULTS = (
     Fault("rounding of the scores dropped", f"{CERTIFICATE}.rounding:risk_error", always(0.0)),
     Fault("rounding of X^T theta dropped", f"{CERTIFICATE}.rounding:adjoint_spread", always(Spread())),
     Fault("rounding of the conjugate dropped", f"{CERTIFICATE}.rounding:_dual_errors", always((0.0, 0.0))),
+    Fault("rounding of second moments dropped", f"{CERTIFICATE}.moments:_moments", _without_errors),
     Fault("error of v dropped for the lasso", f"{REGULARIZERS}.l1:L1.largest_scale", _largest_scale(1.0, False)),
     Fault("unit roundings divided by 1,000", f"{CERTIFICATE}.rounding:gamma", times(1e-3)),
     Fault("scores shifted by 1e-9 with an intercept", f"{CERTIFICATE}.primal:scores_of", _lost_intercept),

@@ -18,15 +18,7 @@ import fenchel
 from campaign import estimators, exact, infeasible_exact, kernel_fits, structured_fits
 from campaign.files import MEMORY
 from campaign.fits import SHARES, Draw
-from campaign.judging import (
-    ALLOWED_REFUSALS,
-    SOLVER_REFUSALS,
-    compare,
-    compare_all,
-    guarded,
-    model_numbers,
-    solved,
-)
+from campaign.judging import ALLOWED_REFUSALS, SOLVER_REFUSALS, compare, compare_all, guarded, solved
 from campaign.loops import compiled_loops
 from exact_losses import DIGITS, digits
 from fenchel import FenchelError, GapWarning, Model, Witness
@@ -109,7 +101,7 @@ def _compare_parts(fit, model, accurate, outcome):
     own, best = Decimal(0), Decimal(0)
     for part, other in zip(fit.parts(model), fit.parts(accurate), strict=True):
         case = part.case
-        known = [exact.primal(case, *model_numbers(_model(one))) for one in (part, other)]
+        known = [exact.primal(case, *exact.model_numbers(_model(one))) for one in (part, other)]
         optimum = _ridge_optimum(case)
         known += [] if optimum is None else [exact.primal(case, *optimum)]
         verdicts = [_verdict(one) for one in (part, other) if one.certificate is not None]

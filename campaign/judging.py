@@ -13,6 +13,7 @@ import numpy as np
 
 from campaign import exact
 from campaign.cases import random_case
+from campaign.least_squares import by_moments
 from campaign.loops import compiled_loops
 from exact_losses import DIGITS, digits
 from fenchel import FenchelError, Model, Witness, solve
@@ -101,6 +102,11 @@ def _judge_case(case, kind, outcome):
     compare_all(case, verdicts, [*known, *([] if conic is None else [conic])], outcome)
     if verdicts and case.rng.random() < OTHER_LAM:
         _check_other_lam(case, verdicts[0], outcome)
+    for certificate, primal, dual in by_moments(case, verdicts[0].model) if verdicts else ():
+        outcome.certificates += 1
+        outcome.contradictory += certificate.contradictory
+        compare(outcome, "upper", certificate.upper, primal, "the exact P of a certificate from moments")
+        compare(outcome, "lower", certificate.lower, dual, "the exact D of the residuals")
 
 
 def compare_all(case, verdicts, known, outcome):
@@ -263,7 +269,7 @@ def check(case, verdict, outcome):
     loss = case.problem.risk.separable()
     primal = None
     if (loss is None or loss.loss.constraint is None) and math.isfinite(certificate.primal):
-        weights, intercept = model_numbers(model)
+        weights, intercept = exact.model_numbers(model)
         primal = exact.primal(case, weights, intercept)
         compare(outcome, "upper", certificate.upper, primal, "the exact P of the model")
         true += _distance(primal, certificate.primal)
@@ -293,7 +299,7 @@ def _check_other_lam(case, verdict, outcome):
         return
     with digits(DIGITS):
         moved = case.lam * Decimal(factor)
-    primal = exact.primal(case, *model_numbers(verdict.model), lam=moved)
+    primal = exact.primal(case, *exact.model_numbers(verdict.model), lam=moved)
     known = primal
     if case.strata["pair"] == "optimum":
         known = exact.primal(case, *exact.ridge_optimum(case, moved), lam=moved)
@@ -301,14 +307,6 @@ def _check_other_lam(case, verdict, outcome):
     outcome.certificates += 1
     compare(outcome, "upper", certificate.upper, primal, "the exact P for another lam")
     compare(outcome, "lower", certificate.lower, known, "the exact P of a known model for another lam")
-
-
-def model_numbers(model):
-    """The weights in rows and the intercepts of a model, as exact numbers."""
-    rows = np.atleast_2d(model.weights).tolist()
-    return [[Decimal(entry) for entry in row] for row in rows], [
-        Decimal(b) for b in np.atleast_1d(np.asarray(model.intercept, dtype=np.float64)).tolist()
-    ]
 
 
 def _distance(exact_value, computed):

@@ -1106,6 +1106,9 @@ class Problem:
         end = min((end for end in ends if end is not None), default=Fraction(1))
         high = _rounded_down(end)
         yield self.bound(point, enclosures, high)
+        if high > 1:
+            # theta is the best multiple already, up to rounding
+            yield self.bound(point, enclosures, Fraction(1))
         # D is concave: golden section search, and every point that it visits is a bound
         low, ratio = Fraction(0), Fraction(618, 1000)
         at = [_rounded_down(high * (1 - ratio)), _rounded_down(high * ratio)]

@@ -148,8 +148,9 @@ class _Points:
 
     def proposals(self, lams: Sequence[float]) -> Iterator[Verdict | None]:
         """The verdicts on points that the solver proposes for many values of lam at once, or None where it does not."""
-        forget_changed_moments(self.problem)
         blocks, done = self._blocks(lams), 0
+        if blocks is not None:
+            forget_changed_moments(self.problem)
         # the Gram matrix takes a pass, and so do the dual points of a block
         self.passes = 2.0
         while blocks is not None:

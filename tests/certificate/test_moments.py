@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fenchel import Model, Problem, Witness
+from fenchel import LinearRegressor, Model, Problem, Witness, solve
 from fenchel.certificate import gram_of, judge, judge_all
+from fenchel.designs import as_design
 from fenchel.path import follow
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers import L1, L2, ElasticNet, FreeDirections
 from fenchel.risks import MeanRisk
 
 intercepts = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
@@ -58,6 +59,8 @@ def test_bounds_hold_in_rational_numbers(size, offset, dtype, weighted, regulari
     options = {"size": size, "offset": offset, "dtype": dtype, "weighted": weighted}
     problem, lams = case(rng, intercept=intercept, regularizer=regularizer, **options)
     models = [solution.model for solution in follow(problem, lams, tol=1e-3)]
+    # a path forgets those that it can't compare with X
+    assert gram_of(problem) is not None
     models += [Model(rng.normal(size=4) / size, 0.0) for _ in lams]
     problems = 2 * [problem.with_lam(lam) for lam in lams]
     given = [Model(model.weights, None if intercept else 0.0) for model in models]
@@ -71,6 +74,33 @@ def test_bounds_hold_in_rational_numbers(size, offset, dtype, weighted, regulari
             assert dual is not None, "theta is not feasible"
             assert dual >= Fraction(certificate.dual) - Fraction(certificate.dual_error)
     assert from_moments >= 2
+
+
+def test_shares_whose_sum_is_not_one_are_counted_far_from_the_best_intercept():
+    """The computed sum of the weights lacks fifteen roundings of an exact one, by sums of sixteen rows at a time."""
+    weights = np.full((16, 256), (1.0 - 2.0**-20) * 2.0**-53)
+    weights[0] = 1.0
+    labels = np.where(np.arange(weights.size) % 2, 1e-9, -1e-9)
+    X, risk = np.full((weights.size, 1), 1e-9), MeanRisk("squared", labels, weights.ravel())
+    problem = Problem(X, risk, 1e-3, intercept=True)
+    assert gram_of(problem) is not None
+    shares = [Fraction(share) for share in problem.risk.shares.tolist()]
+    assert sum(shares) - 1 > 14 * Fraction(2) ** -53
+    (verdict,) = judge_all([problem], [Model(np.zeros(1), 1.0)])
+    assert type(verdict.witness) is not Witness
+    pairs = zip(shares, labels.tolist(), strict=True)
+    assert sum(share * (1 - Fraction(label)) ** 2 for share, label in pairs) / 2 <= Fraction(verdict.certificate.upper)
+
+
+def test_other_regularizers_have_certificates_from_the_scores():
+    """Unregularized directions are charged for, and weights with a fixed sum are known up to rounding."""
+    problem, _ = case(np.random.default_rng(10), intercept=False, regularizer="l2")
+    free = replace(problem, lam=0.1, regularizer=FreeDirections(np.eye(4)[:1]))
+    model = solve(free, tol=1e-9).model
+    assert gram_of(free) is not None
+    (verdict,) = judge_all([free], [model], tol=1e-3)
+    assert type(verdict.witness) is Witness
+    assert verdict.certificate.proves(1e-3)
 
 
 @intercepts
@@ -114,8 +144,8 @@ def test_points_of_a_path_need_no_product_with_the_data(monkeypatch):
         )
     solutions = follow(problem, np.geomspace(lams[0], lams[-1], 60), tol=1e-4)
     assert all(solution.converged for solution in solutions)
-    # X^T C y
-    assert calls == ["adjoint"]
+    # X^T C y, and one that tells whether X has changed when the next call begins
+    assert calls == ["adjoint", "adjoint"]
     theta = solutions[-1].witness.theta
     assert theta.shape == (300,)
     assert abs(theta.sum()) < 1e-12
@@ -139,6 +169,39 @@ def test_rows_that_were_changed_in_place_have_other_moments(change, dtype, inter
         again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
         assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
         assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+
+
+@intercepts
+def test_entries_that_changed_places_between_rows_with_the_same_label_have_other_moments(intercept):
+    """Then X^T c and X^T C y are what they were, to the last bit for small integers and a power of two of rows."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(-3, 4, (256, 4)).astype(float)
+    y = np.where(X[:, 0] + rng.normal(size=256) > 0.0, 1.0, -1.0)
+    problem, lams = Problem(X, MeanRisk("squared", y), 0.1, "l1", intercept=intercept), [0.3, 0.1]
+    follow(problem, lams, tol=1e-4)
+    same = np.flatnonzero(y > 0.0)
+    X[same, 2] = np.sort(X[same, 2])[np.argsort(np.argsort(X[same, 0]))]
+    fresh = replace(problem, design=problem.design.part(0, 256))
+    for solution, lam in zip(follow(problem, lams, tol=1e-4), lams, strict=True):
+        again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
+        assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
+        assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+
+
+@intercepts
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_a_design_whose_rows_have_changed_since_an_earlier_fit_has_other_sums(l1_ratio, intercept):
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    design, own = as_design(X), {"C": 0.01, "l1_ratio": l1_ratio, "fit_intercept": intercept, "random_state": 0}
+    LinearRegressor("squared", **own).fit(design, y)
+    X *= [1.0, 3.0, 100.0]
+    again, fresh = (LinearRegressor("squared", **own).fit(rows, y) for rows in (design, X.copy()))
+    assert again.certificate_ == fresh.certificate_
+    np.testing.assert_array_equal(again.screened(X, y).features, fresh.screened(X, y).features)
+    for one, other in zip(again._optimum.sketches, fresh._optimum.sketches, strict=True):
+        np.testing.assert_array_equal(one.zero_weights, other.zero_weights)
 
 
 def test_other_labels_have_other_moments():

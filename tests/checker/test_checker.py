@@ -103,6 +103,14 @@ def test_one_score(tmp_path, loss, l1_ratio, intercept):
     assert _status(*_trained(tmp_path, kind, "--loss", loss, "--l1-ratio", l1_ratio, intercept)) == 0
 
 
+@pytest.mark.parametrize("intercept", ["--intercept", "--no-intercept"])
+@pytest.mark.parametrize("C", ["1e-7", "1e-5", "1e-4", "1e-3"])
+def test_a_lasso_without_weights_is_confirmed_at_the_dual_variables_themselves(tmp_path, C, intercept):
+    """Large multiples are feasible there, among which a search finds the best one up to a few digits only."""
+    options = ("--loss", "squared", "--l1-ratio", "1", "-C", C, intercept)
+    assert _status(*_trained(tmp_path, "numbers", *options)) == 0
+
+
 MEASURES = [("f1",), ("fbeta", "--beta", "2"), ("fbeta", "--beta", "0"), ("precision_at_k", "--k", "3")]
 
 

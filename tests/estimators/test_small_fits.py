@@ -337,3 +337,17 @@ def test_rows_of_a_design_that_were_changed_in_place_are_certified_as_they_are(r
         # with the same sums over the rows, and over those with each label
         for rows in (slice(0, 32), slice(32, 64)):
             X[rows, 1] = random.permutation(X[rows, 1])
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_design_whose_rows_have_changed_since_an_earlier_fit_has_other_norms(loss, storage):
+    rng = np.random.default_rng(12)
+    rows = rng.normal(size=(40, 3))
+    y = rows[:, 0] > rng.normal(size=40)
+    X = storage(rows)
+    design, own = as_design(X), {"C": 1e-3, "random_state": 0}
+    LinearClassifier(loss, **own).fit(design, y)
+    (X if storage is np.asarray else X.data)[:] *= 1e3
+    again, fresh = (LinearClassifier(loss, **own).fit(one, y) for one in (design, X.copy()))
+    assert again.certificate_ == fresh.certificate_

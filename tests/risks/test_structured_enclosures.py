@@ -10,7 +10,7 @@ import slow_ordinal
 import slow_ranking
 from campaign import exact, structured, structured_exact
 from campaign.cases import Case
-from campaign.judging import model_numbers
+from campaign.exact import model_numbers
 from exact_losses import DIGITS, digits
 from fenchel import Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge

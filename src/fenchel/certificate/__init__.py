@@ -5,7 +5,13 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.confinement import optimum_ball
 from fenchel.certificate.gap import Verdict, best_of, gathered, judge, judge_moved
 from fenchel.certificate.held_witness import HeldWitness
-from fenchel.certificate.moments import Moments, ResidualWitness, forget_changed_moments, gram_of, moments_of
+from fenchel.certificate.moments import (
+    Moments,
+    ResidualWitness,
+    forget_changed_moments,
+    gram_of,
+    moments_of,
+)
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.optimum_sketch import OptimumSketch

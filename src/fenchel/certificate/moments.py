@@ -44,12 +44,14 @@ from fenchel.certificate.dual import Bound
 from fenchel.certificate.gap import Verdict, verdict_of
 from fenchel.certificate.primal import check_intercept, check_weights, primal_of
 from fenchel.certificate.rounding import NEAR_FLOOR, Spread, errors_of_terms
+from fenchel.designs import Design
+from fenchel.designs.base import COLUMN_SQUARES
 from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 
 #: the keys of ``Design.reusable`` of sums over the rows, which certificates alone write
-_OF_ROWS, _OF_LABELS = "second moments", "second moments with labels"
+_OF_ROWS, _OF_LABELS, _PROBE = "second moments", "second moments with labels", "probe of the rows"
 #: roundings of a term of a moment beside those of its sum: its products, a square root of c_i, and the blocks
 _OF_TERM = 8.0
 #: covers the roundings of sums of non-negative terms, and the squares of errors
@@ -115,17 +117,25 @@ def _known_gram(problem: Problem, mean: MeanRisk) -> tuple[Floats, Floats] | Non
 
 
 def forget_changed_moments(problem: Problem) -> None:
-    """Forget moments of an earlier call if X has changed since: X^T c and X^T C y are not those that were kept."""
-    design, mean = problem.design, _least_squares(problem)
-    known = None if mean is None else _known_gram(problem, mean)
-    if mean is None or known is None:
+    """Forget moments of an earlier call if X has changed since: X^T z, of random numbers z, is not what it was then.
+
+    X^T c and X^T C y would be the same if entries of a column changed places between rows with the same label.
+    """
+    design = problem.design
+    if _least_squares(problem) is None or design.kernel() is not None:
         return
-    labels, shares, correlations, _ = design.reusable.get(_OF_LABELS, (mean.labels, mean.shares, None, None))
-    kept = [(mean.shares, known[1])] + ([] if correlations is None else [(shares * labels, correlations)])
     with np.errstate(over="ignore", invalid="ignore"):
-        if not all(np.array_equal(design.adjoint(theta), sums) for theta, sums in kept):
-            design.reusable.pop(_OF_ROWS, None)
-            design.reusable.pop(_OF_LABELS, None)
+        probe = design.adjoint(np.random.default_rng(0).random(design.shape[0]))
+    known = design.reusable.get(_PROBE)
+    if known is None or not np.array_equal(known[0], probe):
+        forget_moments(design)
+        design.reusable[_PROBE] = _frozen(probe)
+
+
+def forget_moments(design: Design) -> None:
+    """Forget the sums of an earlier call that proofs rest on, for a design whose arrays may have changed since."""
+    for name in (_OF_ROWS, _OF_LABELS, _PROBE, COLUMN_SQUARES):
+        design.reusable.pop(name, None)
 
 
 def moments_of(problem: Problem) -> Moments | None:
@@ -195,9 +205,11 @@ def judge_by_moments(problems: Sequence[Problem], models: Sequence[Model], tol: 
     """The verdicts on models and minus the gradients at their scores, for problems that differ in lam only.
 
     None for each point whose gap is near the errors, if these are no small share of ``tol`` and of the objective, and
-    for all where the moments are not known yet.
+    for all where the moments are not known yet, or the regularizer is none of ridge, the lasso and the elastic net.
     """
-    first, moments = problems[0], _known_moments(problems[0])
+    first = problems[0]
+    # others have unregularized directions, or weights that are known up to rounding
+    moments = None if first.regularizer.l1_ratio is None else _known_moments(first)
     if moments is None or not moments.relative_error <= _LARGEST_ERROR:
         return [None] * len(problems)
     for problem, model in zip(problems, models, strict=True):
@@ -209,7 +221,7 @@ def judge_by_moments(problems: Sequence[Problem], models: Sequence[Model], tol: 
     squares = products - np.einsum("ij,ij->i", weights, slopes)
     sizes = _UPWARDS * (moments.label_length + np.abs(weights) @ moments.lengths)
     best = (moments.label_mean - weights @ moments.mean).tolist() if first.intercept else [0.0] * len(weights)
-    largest, norm = float(np.max(moments.lengths)), float(np.linalg.norm(moments.lengths))
+    largest, norm = float(np.max(moments.lengths, initial=0.0)), float(np.linalg.norm(moments.lengths))
     numbers = zip(best, products.tolist(), squares.tolist(), sizes.tolist(), strict=True)
     return [
         _verdict(problem, model, v, *each, moments.relative_error, Spread(largest, norm), tol)
@@ -233,7 +245,8 @@ def _verdict(
 
     ``best`` is the best intercept for its weights, with an error of epsilon a.
     """
-    curvature = problem.mean_risk.conjugate_curvature
+    mean = problem.mean_risk
+    curvature = mean.conjugate_curvature
     assert curvature is not None
     regularizer, error = problem.regularizer, relative_error * size * size / curvature
     if not square > 0.0:
@@ -257,7 +270,8 @@ def _verdict(
     if not (math.isfinite(value) and value > -problem.risk.conjugate_at_zero):
         return None
     bound = Bound(value, _NO_THETA, v, conjugate, _BALANCED, penalty=own)
-    of_risk = 0.5 * error + 8.0 * UNIT * primal.risk
+    # the last of these are the errors of the sum of all c_i
+    of_risk = 0.5 * error + (8.0 + mean.share_roundings) * UNIT * primal.risk
     if problem.intercept:
         of_risk += relative_error * (error + abs(away) * size / curvature)
     of_conjugate = _UPWARDS * (scale + 0.5 * scale * scale) * (error + 8.0 * UNIT * size * size / curvature)

@@ -232,6 +232,12 @@ class Design(abc.ABC):
         """Sums over the rows that are kept for the next value of lam, each with the weights of its rows."""
         return {}
 
+    def forget(self) -> None:
+        """Forget what was computed from X, which may have changed in place since."""
+        for name in list(vars(self)):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                vars(self).pop(name, None)
+
     def gram(self, selected: Array, weights: Array, *, single: bool = False) -> tuple[Floats, Floats] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster.
 

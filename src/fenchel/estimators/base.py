@@ -266,6 +266,9 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, StoredFit):
 
     def _task(self, X: MatrixLike, weights: Floats | None, **fields: Any) -> Task:
         design = as_design(X)
+        if design is X:
+            # X may have changed in place since an earlier fit
+            design.forget()
         return Task(X=X, design=design, C=self.C, regularizer=self._regularizer(), weights=weights, **fields)
 
     def _problem(self, task: Task, risk: Risk) -> Problem:

@@ -36,8 +36,6 @@ def solve_outputs(
     nothing: list[Solution | None] = [None] * len(problem.outputs_apart)
     try:
         with stops_when(stop_requested):
-            # X may have changed since an earlier fit of a design: few rows are summed again rather than compared
-            problem.design.reusable.clear()
             found = first.solve_outputs(problem, tol, max_iter)
             if found is None:
                 return nothing
