@@ -9,14 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.archive_damage import DAMAGES
 from fenchel.arrays import Array
 from fenchel.dask.shard import Shard
 from fenchel.designs import as_design
+from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
+from fenchel.estimators.texts import check_columns, check_strings
 from fenchel.io.files import NoRowsError, bare_name
 
 #: suffixes of files that are read by columns, and of NumPy archives; others are svmlight files
 PARQUET, CSV, NPZ = (".parquet", ".pq"), (".csv",), (".npz",)
+
+
+class PartitionError(FenchelError):
+    """An error that names its partition or file."""
 
 
 class Block(NamedTuple):
@@ -27,14 +34,24 @@ class Block(NamedTuple):
     weights: Any = None
     #: whether the features of a svmlight file are numbered from 0
     zero_based: bool | None = None
-    #: of the features of a table
+    #: of the features of a table or a data frame
     names: tuple[str, ...] | None = None
 
 
 def block(X: Any, y: Any = None, weights: Any = None) -> Block:
     """Return the block of a partition: an array, a sparse matrix or a data frame, and its labels and weights."""
     labels, own = (None if part is None else np.asarray(part) for part in (y, weights))
-    return Block(X if sp.issparse(X) else np.asarray(X), labels, own)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        check_columns(X)
+    # a mask is kept: it is refused with the name of the partition
+    rows = X if sp.issparse(X) or isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    return Block(rows, labels, own, names=names_of(X))
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame, if they are strings; names of other types are none."""
+    columns = tuple(getattr(X, "columns", ()))
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
 class Columns(NamedTuple):
@@ -77,6 +94,7 @@ def _parquet(path: str, columns: Columns) -> Block:
     if columns.label not in frame.columns:
         raise FenchelError(f"{path}: has no column {columns.label!r}; pass the name of the column of labels as y")
     features = frame.drop(columns=columns.label)
+    check_columns(features)
     found = Block(features.to_numpy(), frame[columns.label].to_numpy(), names=tuple(map(str, features.columns)))
     return found if columns.weight is None else _with_weights(found, columns.weight, path)
 
@@ -98,8 +116,13 @@ def _with_weights(found: Block, weight: str, path: str) -> Block:
 
 def _archive(path: str) -> Block:
     """An archive with the arrays X and y, or with those of ``scipy.sparse.save_npz`` and y."""
-    with np.load(path, allow_pickle=False) as archive:
-        held = {name: archive[name] for name in archive}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            held = {name: archive[name] for name in archive}
+    except FileNotFoundError:
+        raise
+    except DAMAGES as error:
+        raise FenchelError(f"{path}: can't be read, it may be damaged or not a NumPy archive: {error}") from error
     if "y" not in held:
         raise FenchelError(f"{path}: holds no array y of labels; write one with np.savez(file, X=X, y=y)")
     if "X" in held:
@@ -107,6 +130,8 @@ def _archive(path: str) -> Block:
     missing = {"data", "indices", "indptr", "shape"} - set(held)
     if missing:
         raise FenchelError(f"{path}: holds neither X nor {min(missing)!r} of a sparse matrix in compressed rows")
+    if held["shape"].shape != (2,):
+        raise FenchelError(f"{path}: its array shape must hold the numbers of rows and of features")
     X = sp.csr_array((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"].tolist()))
     return Block(X, held["y"], held.get("sample_weight"))
 
@@ -126,13 +151,25 @@ def shard_of(blocks: Sequence[Block], names: Sequence[str]) -> Shard:
     design = as_design(X)
     columns = frozenset(one.names for one in kept if one.names is not None)
     checksums = tuple(as_design(one.X).checksum() for one in kept if one.X.shape[0])
-    given = _joined([one.y for one in kept]), _joined([one.weights for one in kept])
+    called = [name for one, name in zip(blocks, names, strict=True) if one.X.shape[0]] or names[:1]
+    given = joined([one.y for one in kept], called, "y"), joined([one.weights for one in kept], called, "sample_weight")
     return Shard(design, *given, numbering, columns, checksums)
 
 
 def shard_of_files(names: Sequence[str], columns: Columns, zero_based: bool | None) -> Shard:
     """Return the group of some files."""
-    return shard_of([file_block(name, columns, zero_based) for name in names], names)
+    return shard_of([_named_block(name, columns, zero_based) for name in names], names)
+
+
+def _named_block(name: str, columns: Columns, zero_based: bool | None) -> Block:
+    """Read a file; errors name it, whichever others its group has."""
+    try:
+        return file_block(name, columns, zero_based)
+    except FenchelError as error:
+        said = str(error)
+        raise PartitionError(said if said.startswith(f"{name}:") else f"{name}: {said}") from error
+    except Exception as error:
+        raise PartitionError(f"{name} can't be loaded or used: {type(error).__name__}: {error}") from error
 
 
 def widened(shard: Shard, features: int) -> Shard:
@@ -150,10 +187,17 @@ def unchanged(shard: Shard, checksums: tuple[int, ...]) -> Shard:
 
 def _check(one: Block, name: str) -> None:
     if one.X.ndim != 2:
-        raise FenchelError(f"{name}: X must have two dimensions, got {one.X.ndim}")
+        raise PartitionError(f"{name}: X must have two dimensions, got {one.X.ndim}")
+    try:
+        check_strings(one.X)
+        check_storage(one.X)
+    except FenchelError as error:
+        raise PartitionError(f"{name}: {error}") from error
     for what, values in (("y", one.y), ("sample_weight", one.weights)):
+        if values is not None and not values.ndim:
+            raise PartitionError(f"{name}: {what} must be an array with an entry for each row, got a single value")
         if values is not None and len(values) != one.X.shape[0]:
-            raise FenchelError(f"{name}: X has {one.X.shape[0]} rows and {what} {len(values)}; they must agree")
+            raise PartitionError(f"{name}: X has {one.X.shape[0]} rows and {what} {len(values)}; they must agree")
 
 
 def _wider(X: Any, features: int) -> sp.csr_array:
@@ -167,6 +211,24 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def _joined(parts: Sequence[Array | None]) -> Array | None:
+def joined(parts: Sequence[Array | None], names: Sequence[str], what: str) -> Array | None:
+    """Return labels or weights, one part below the other; None if no part has them.
+
+    Raise if some parts have none, which would give the others to wrong rows, or if some are text and others numbers,
+    which NumPy would make text.
+    """
     known = [one for one in parts if one is not None]
-    return np.concatenate(known) if known else None
+    if not known:
+        return None
+    for one, name in zip(parts, names, strict=True):
+        if one is None:
+            raise PartitionError(f"{name}: has no {what}, and other partitions have it; pass it with all or with none")
+    texts = [_is_text(one) for one in known]
+    if any(texts) and not all(texts):
+        text, number = names[texts.index(True)], names[texts.index(False)]
+        raise PartitionError(f"{what} holds text in {text} and numbers in {number}: convert it to one type")
+    return np.concatenate(known)
+
+
+def _is_text(values: Array) -> bool:
+    return values.dtype.kind in "UST" or (values.dtype.kind == "O" and isinstance(next(iter(values.flat), None), str))

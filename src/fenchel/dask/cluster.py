@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fenchel.dask.blocks import PartitionError
 from fenchel.dask.settings import groups, timeout
 from fenchel.dask.shard import Shard
 from fenchel.errors import FenchelError
@@ -299,8 +300,7 @@ class DaskGroups:
         if isinstance(error, KilledWorker):
             raise self._killed(self.names[k]) from error
         if isinstance(error, FenchelError):
-            # some errors name the partition or file themselves
-            named = any(str(error).startswith(f"{name}:") for name in self.names[k].split(" to "))
+            named = isinstance(error, PartitionError)
             raise FenchelError(str(error) if named else f"{self.names[k]}: {error}") from error
         raise FenchelError(f"{self.names[k]} can't be loaded or used: {type(error).__name__}: {error}") from error
 
