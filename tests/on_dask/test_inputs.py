@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,6 +176,46 @@ def test_a_file_among_others_that_is_damaged_is_named(threads, tmp_path, content
 def test_the_name_of_a_column_is_for_tables_in_files(argument):
     with pytest.raises(FenchelError, match=f"{argument}='label': the name of a column is for tables in files"):
         LinearClassifier("logistic").fit(da.from_array(X, chunks=(30, 5)), **{"y": Y, argument: "label"})
+
+
+def test_tables_separated_by_tabs_are_tables(threads, tmp_path):
+    for k in range(2):
+        rows = np.column_stack([X[30 * k : 30 * k + 30], Y[30 * k : 30 * k + 30]])
+        np.savetxt(tmp_path / f"{k}.tsv", rows, "%.17g", "\t", header="\t".join([*NAMES, "label"]), comments="")
+    model = LinearClassifier("logistic").fit(str(tmp_path / "?.tsv"), "label")
+    assert model.feature_names_in_.tolist() == NAMES
+    # without names, and with a feature less
+    for k in range(2):
+        np.savetxt(tmp_path / f"{k}.tsv", np.column_stack([Y[:30], X[:30, k:]]), "%.17g", "\t")
+    with pytest.raises(FenchelError, match=r"different numbers of features: \[4, 5\]"):
+        LinearClassifier("logistic").fit(str(tmp_path / "?.tsv"), 0)
+
+
+def test_files_of_which_some_are_tables_have_no_column_of_labels(tmp_path):
+    (tmp_path / "0.svm").write_text("1 1:2\n")
+    (tmp_path / "1.csv").write_text("a,label\n1,0\n")
+    with pytest.raises(FenchelError, match="the name of the column of labels if all files are tables"):
+        LinearClassifier("logistic").fit(str(tmp_path / "*.*"), "label")
+
+
+def test_an_error_of_a_file_names_nothing_of_the_command_line(threads, tmp_path):
+    (tmp_path / "0.csv").write_text("a,b,label\n1,,1\n2,3,0\n")
+    with pytest.raises(FenchelError, match=r"0\.csv: line 2, column 2 \(b\): .* is missing; impute it, or remove"):
+        LinearClassifier("logistic").fit(str(tmp_path / "0.csv"), "label")
+
+
+def test_a_pattern_may_go_through_folders(threads, tmp_path):
+    for folder in ("a", "b/c"):
+        (tmp_path / folder).mkdir(parents=True)
+        np.savez(tmp_path / folder / "0.npz", X=X, y=Y)
+    model = LinearClassifier("logistic").fit(str(tmp_path / "**" / "*.npz"))
+    assert model.theta_.shape == (120,)
+
+
+def test_an_asynchronous_client_is_refused(monkeypatch):
+    monkeypatch.setattr("fenchel.dask.cluster.default_client", lambda: SimpleNamespace(asynchronous=True))
+    with pytest.raises(FenchelError, match="the present Dask client is asynchronous"):
+        LinearClassifier("logistic").fit(da.from_array(X, chunks=(30, 5)), Y)
 
 
 def test_predictions_need_a_fit_and_as_many_features(threads):

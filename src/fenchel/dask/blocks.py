@@ -17,9 +17,15 @@ from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 from fenchel.estimators.texts import check_columns, check_strings
 from fenchel.io.files import NoRowsError, bare_name
+from fenchel.io.kinds import PARQUET, is_table, kind_of
 
-#: suffixes of files that are read by columns, and of NumPy archives; others are svmlight files
-PARQUET, CSV, NPZ = (".parquet", ".pq"), (".csv",), (".npz",)
+#: the suffix of NumPy archives
+_NPZ = ".npz"
+#: what the command line says, and what it is here
+_SAID_HERE = {
+    "--label:": "y:",
+    "train with --impute median, mean or most-frequent, or remove the rows": "impute it, or remove its row",
+}
 
 
 class PartitionError(FenchelError):
@@ -64,12 +70,16 @@ class Columns(NamedTuple):
 NO_COLUMNS = Columns()
 
 
+def holds_table(name: str) -> bool:
+    """Whether a file has columns: .csv, .tsv or .parquet."""
+    return is_table(kind_of(Path(name)))
+
+
 def file_block(path: str, columns: Columns, zero_based: bool | None) -> Block:
     """Read a file."""
-    suffix = bare_name(Path(path)).suffix.lower()
-    if suffix in PARQUET:
+    if kind_of(Path(path)) == PARQUET:
         return _parquet(path, columns)
-    if suffix in NPZ:
+    if bare_name(Path(path)).suffix.lower() == _NPZ:
         return _archive(path)
     # imported here: it loads the compiler
     from fenchel.io.readers import Layout, read
@@ -80,10 +90,12 @@ def file_block(path: str, columns: Columns, zero_based: bool | None) -> Block:
         # one partition of several may be empty
         return Block(np.zeros((0, 1)), np.zeros(0))
     except FenchelError as error:
-        # the option of the command line is this argument here
-        raise FenchelError(str(error).replace("--label:", "y:", 1)) from error
+        text = str(error)
+        for option, here in _SAID_HERE.items():
+            text = text.replace(option, here, 1)
+        raise FenchelError(text) from error
     names = None if table.names is None else tuple(table.names)
-    found = Block(table.X, table.y, table.sample_weight, None if suffix in CSV else table.zero_based, names)
+    found = Block(table.X, table.y, table.sample_weight, None if holds_table(path) else table.zero_based, names)
     return found if columns.weight is None else _with_weights(found, columns.weight, path)
 
 

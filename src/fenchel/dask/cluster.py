@@ -98,6 +98,11 @@ def connected(workers: int | None) -> Iterator[Client]:
     except ValueError:
         present = None
     if present is not None:
+        if present.asynchronous:
+            raise FenchelError(
+                "the present Dask client is asynchronous, and a fit waits: fit in a thread of its own, as with "
+                "asyncio.to_thread, with a distributed.Client that is not"
+            )
         with restarts:
             yield present
         return

@@ -57,7 +57,7 @@ class OnWorkers:
         X : dask.array.Array, dask.dataframe.DataFrame, list of Delayed, str or list of str
             The rows: a Dask array (with dense or CSR blocks) or data frame, delayed blocks of rows, or files that
             every worker can read: a pattern such as ``"data/part-*.svm"`` or a list of names.  Files are svmlight
-            files, plain or compressed, tables (.csv, .parquet) or NumPy archives (.npz) with arrays X and y.
+            files, plain or compressed, tables (.csv, .tsv, .parquet) or NumPy archives (.npz) with arrays X and y.
         y : array-like, dask collection, list of Delayed, str or None, default=None
             The labels or targets: on the driver, or in as many partitions as X has; the name of the column of labels
             for tables; None for files that hold them.

@@ -18,11 +18,10 @@ from distributed import Client
 from fenchel.arrays import Array
 from fenchel.dask import shard as on_shard
 from fenchel.dask.blocks import (
-    CSV,
     NO_COLUMNS,
-    PARQUET,
     Columns,
     block,
+    holds_table,
     joined,
     names_of,
     shard_of,
@@ -33,7 +32,6 @@ from fenchel.dask.blocks import (
 from fenchel.dask.cluster import DaskGroups, group_count
 from fenchel.dask.design import ShardedDesign
 from fenchel.errors import FenchelError
-from fenchel.io.files import bare_name
 
 _shard_of, _shard_of_files = (dask.delayed(function, pure=False) for function in (shard_of, shard_of_files))
 #: what X may be, in errors
@@ -80,13 +78,12 @@ class Files(Source):
     @classmethod
     def of(cls, names: Sequence[str], label: Any, weights: Any) -> Files:
         """Return some files; ``label`` is a table's column of labels, and ``weights`` may be one of weights."""
-        suffixes = {bare_name(Path(name)).suffix.lower() for name in names}
-        tables = bool(suffixes & {*PARQUET, *CSV})
+        tables = all(map(holds_table, names))
         if label is not None and not (tables and isinstance(label, (str, int))):
             given = repr(label) if isinstance(label, (str, int)) else type(label).__name__
             raise FenchelError(
                 "y must be None for files that hold the labels (svmlight, .npz), and the name of the column of labels "
-                f"for tables (.csv, .parquet), got {given}"
+                f"if all files are tables (.csv, .tsv, .parquet), got {given}"
             )
         # workers may have another working folder
         names = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
@@ -108,7 +105,7 @@ class Files(Source):
 def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
     """Return the blocks of a data set; raise if X is none that workers can read."""
     if isinstance(X, (str, Path)):
-        names = sorted(glob.glob(str(X)))
+        names = sorted(glob.glob(str(X), recursive=True))
         if not names:
             raise FenchelError(f"X={str(X)!r}: there is no such file")
         return Files.of(names, y, sample_weight)
@@ -131,8 +128,8 @@ def _values(given: Any, name: str) -> Any:
     """Return labels or weights as they are; raise if they are the name of a column and X is not a table in files."""
     if isinstance(given, str):
         raise FenchelError(
-            f"{name}={given!r}: the name of a column is for tables in files (.csv, .parquet); pass an array, a Dask "
-            f"collection such as frame[{given!r}] with as many partitions as X, or .npz files with an array {name}"
+            f"{name}={given!r}: the name of a column is for tables in files (.csv, .tsv, .parquet); pass an array, a "
+            f"Dask collection such as frame[{given!r}] with as many partitions as X, or .npz files with an array {name}"
         )
     return given
 
