@@ -30,6 +30,7 @@ from dask.utils import parse_timedelta
 from fenchel import FenchelError, solve
 from fenchel.dask import LBFGS, CoCoA, LinearClassifier, NewtonCG
 from fenchel.dask.cluster import LostDataError, restarts
+from fenchel.dask.sources import load, source_of
 
 # closing a cluster closes sockets and event loops in other threads
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -196,6 +197,17 @@ def test_data_that_kill_every_worker_are_named(client):
     blocks = [dask.delayed(X[:30]), dask.delayed(fatal)(X[30:])]
     with pytest.raises(LostDataError, match="partition 1 of X: several workers died"):
         LinearClassifier("logistic").fit(blocks, y)
+
+
+@pytest.mark.thorough
+def test_data_that_one_worker_alone_had_are_named(client):
+    X, y = data(60)
+    # what is scattered can't be computed again
+    blocks = [dask.delayed(held) for held in client.scatter([X[:30], X[30:]])]
+    loaded = load(client, source_of(blocks, y, None))
+    kill_all(loaded.design.groups)
+    with pytest.raises(LostDataError, match="partition 0 of X.* can't be loaded again: .*Client.scatter"):
+        loaded.design.scores(np.ones(5))
 
 
 @pytest.mark.thorough

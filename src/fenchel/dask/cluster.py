@@ -182,6 +182,12 @@ class DaskGroups:
                     self.client.cancel(left, force=True)
             if not lost:
                 return found
+            gone = [k for k in lost if self.futures[k].cancelled()]
+            if gone:
+                raise LostDataError(
+                    f"{self._named(gone)} can't be loaded again: a worker that died had the only copy, as of data from "
+                    "Client.scatter, or the Dask client was restarted. Fit again, with data that Dask can compute again"
+                )
             missing = lost
         raise LostDataError(f"the data of {self._named(missing)} were lost {_MAX_LOSSES} times: their workers died")
 
