@@ -206,7 +206,7 @@ def test_data_that_one_worker_alone_had_are_named(client):
     blocks = [dask.delayed(held) for held in client.scatter([X[:30], X[30:]])]
     loaded = load(client, source_of(blocks, y, None))
     kill_all(loaded.design.groups)
-    with pytest.raises(LostDataError, match="partition 0 of X.* can't be loaded again: .*Client.scatter"):
+    with pytest.raises(LostDataError, match=r"partition 0 of X.* can't be loaded again: .*Client\.scatter"):
         loaded.design.scores(np.ones(5))
 
 
