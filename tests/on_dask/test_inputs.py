@@ -198,6 +198,17 @@ def test_files_of_which_some_are_tables_have_no_column_of_labels(tmp_path):
         LinearClassifier("logistic").fit(str(tmp_path / "*.*"), "label")
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_files_of_features_by_number_make_no_other_file_wider(threads, tmp_path, groups):
+    (tmp_path / "0.svm").write_text("1 1:2 5:1\n-1 2:1\n")
+    np.savez(tmp_path / "1.npz", X=X[:, :3], y=Y)
+    with (
+        dask.config.set({"fenchel.groups": groups}),
+        pytest.raises(FenchelError, match=r"different numbers of features: \[3, 5\]"),
+    ):
+        LinearClassifier("logistic").fit(str(tmp_path / "?.*"))
+
+
 def test_an_error_of_a_file_names_nothing_of_the_command_line(threads, tmp_path):
     (tmp_path / "0.csv").write_text("a,b,label\n1,,1\n2,3,0\n")
     with pytest.raises(FenchelError, match=r"0\.csv: line 2, column 2 \(b\): .* is missing; impute it, or remove"):

@@ -95,7 +95,9 @@ def file_block(path: str, columns: Columns, zero_based: bool | None) -> Block:
             text = text.replace(option, here, 1)
         raise FenchelError(text) from error
     names = None if table.names is None else tuple(table.names)
-    found = Block(table.X, table.y, table.sample_weight, None if holds_table(path) else table.zero_based, names)
+    # trailing features that no row has are missing in svmlight files alone
+    by_number = sp.issparse(table.X) and not holds_table(path)
+    found = Block(table.X, table.y, table.sample_weight, table.zero_based if by_number else None, names)
     return found if columns.weight is None else _with_weights(found, columns.weight, path)
 
 
@@ -156,7 +158,7 @@ def shard_of(blocks: Sequence[Block], names: Sequence[str]) -> Shard:
     widths = {one.X.shape[1] for one in kept}
     numbering = frozenset(one.zero_based for one in kept if one.zero_based is not None)
     if len(widths) > 1:
-        if not numbering:
+        if any(one.zero_based is None and one.X.shape[1] < max(widths) for one in kept):
             raise FenchelError(f"the blocks have different numbers of features: {sorted(widths)}")
         kept = [one._replace(X=_wider(one.X, max(widths))) for one in kept]
     X = kept[0].X if len(kept) == 1 else _stacked([one.X for one in kept])

@@ -223,7 +223,7 @@ def load(client: Client, source: Source) -> Loaded:
             raise FenchelError(f"{name}: X holds NaN or infinity: impute them or remove their rows")
     widths = sorted({one.features for one in facts})
     if len(widths) > 1:
-        if not numberings:
+        if any(not own.numbering and one.features < widths[-1] for own, one in zip(found, facts, strict=True)):
             raise FenchelError(f"the partitions of X have different numbers of features: {widths}")
         groups.futures = client.map(widened, groups.futures, features=widths[-1], pure=False)
         facts = groups.map(on_shard.facts)
