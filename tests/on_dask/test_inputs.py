@@ -109,6 +109,21 @@ def test_data_frames_with_another_order_of_columns_are_refused(threads, groups):
         model.predict(frames(NAMES[::-1])).compute()
 
 
+def test_columns_with_missing_values_of_pandas(threads, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame(X, columns=NAMES).assign(a=pd.array(np.arange(60) % 7, dtype="Int64"))
+    model = LinearClassifier("logistic").fit([dask.delayed(table)], Y)
+    assert_array_equal(model.predict([dask.delayed(table)]).compute(), model.predict(table))
+    table.loc[3, "a"] = pd.NA
+    table.assign(label=Y).to_parquet(tmp_path / "0.parquet")
+    for given in (([dask.delayed(table)], Y), (str(tmp_path / "0.parquet"), "label")):
+        with pytest.raises(FenchelError, match="X holds NaN or infinity: impute them"):
+            LinearClassifier("logistic").fit(*given)
+    with pytest.raises(ValueError, match="X contains NaN"):
+        model.predict([dask.delayed(table)]).compute()
+
+
 def test_names_that_are_no_strings_are_none(threads):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")

@@ -49,9 +49,16 @@ def block(X: Any, y: Any = None, weights: Any = None) -> Block:
     labels, own = (None if part is None else np.asarray(part) for part in (y, weights))
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns(X)
+    return Block(matrix_of(X), labels, own, names=names_of(X))
+
+
+def matrix_of(X: Any) -> Any:
+    """Return the rows of a partition as an array or a sparse matrix; missing values of pandas are NaN."""
     # a mask is kept: it is refused with the name of the partition
-    rows = X if sp.issparse(X) or isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-    return Block(rows, labels, own, names=names_of(X))
+    if sp.issparse(X) or isinstance(X, np.ma.MaskedArray):
+        return X
+    rows = np.asarray(X)
+    return X.to_numpy(dtype=np.float64, na_value=np.nan) if rows.dtype == object and hasattr(X, "iloc") else rows
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
@@ -109,7 +116,7 @@ def _parquet(path: str, columns: Columns) -> Block:
         raise FenchelError(f"{path}: has no column {columns.label!r}; pass the name of the column of labels as y")
     features = frame.drop(columns=columns.label)
     check_columns(features)
-    found = Block(features.to_numpy(), frame[columns.label].to_numpy(), names=tuple(map(str, features.columns)))
+    found = Block(matrix_of(features), frame[columns.label].to_numpy(), names=tuple(map(str, features.columns)))
     return found if columns.weight is None else _with_weights(found, columns.weight, path)
 
 

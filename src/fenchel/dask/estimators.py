@@ -11,10 +11,10 @@ from typing import Any, ClassVar, TypeVar
 import dask
 import dask.array as da
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel import estimators as ordinary
+from fenchel.dask.blocks import matrix_of
 from fenchel.dask.choosing import choose_solver
 from fenchel.dask.cluster import connected, threads_of
 from fenchel.dask.sources import Loaded, blocks_of, check_names, is_lazy, load, source_of, width_of
@@ -145,7 +145,7 @@ class OnWorkers:
 def _results(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
     """Run on a worker: the results of a method for a block, which may be empty."""
     check_names(X, names)
-    rows = X if sp.issparse(X) else np.asarray(X)
+    rows = matrix_of(X)
     if not rows.shape[0]:
         return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]
     return getattr(model, method)(rows)
