@@ -22,7 +22,7 @@ from fenchel.dask.blocks import PartitionError
 from fenchel.dask.settings import groups, timeout
 from fenchel.dask.shard import Shard
 from fenchel.errors import FenchelError
-from fenchel.stopping import stop_point
+from fenchel.stopping import interrupted, stop_point
 
 try:
     import dask
@@ -51,6 +51,10 @@ _KEEP_MEMORY = {
 #: how long Dask waits for a local worker that died before it closes the process that starts it again; and the seconds
 #: that fits need.  Dask's own 15 s are less than a start takes beside other work, and the cluster would stay empty
 _LOST_WORKER, _RESTART_SECONDS = "distributed.deploy.lost-worker-timeout", 600.0
+#: what local workers load, so that Ctrl-C does not end them, and the setting of Dask that has those of the user
+_PRELOAD, _PRELOADS = "fenchel.dask.uninterrupted", "distributed.worker.preload"
+#: seconds after Ctrl-C that are waited for workers where none is left: it ends those of a cluster in the same terminal
+_SECONDS_AFTER_CTRL_C = 10.0
 #: arguments of one call of ``map`` travel in its graph, whatever their size
 _NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
 
@@ -107,9 +111,10 @@ def connected(workers: int | None) -> Iterator[Client]:
             yield present
         return
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    preloads = [*(dask.config.get(_PRELOADS, None) or ()), _PRELOAD]
     try:
         with dask.config.set(_KEEP_MEMORY):
-            cluster = LocalCluster(**options)
+            cluster = LocalCluster(**options, preload=preloads)
     except RuntimeError as error:
         raise FenchelError(
             f"the local Dask cluster did not start ({error}). In a script, call fit under `if __name__ == "
@@ -292,7 +297,13 @@ class DaskGroups:
             if left < unfinished:
                 unfinished, since = left, time.monotonic()
             self._check_connection()
-            if time.monotonic() - since > limit:
+            waited = time.monotonic() - since
+            if waited > _SECONDS_AFTER_CTRL_C and interrupted() and not threads_of(self.client):
+                raise LostDataError(
+                    "Ctrl-C ended the workers of the cluster too, and the rows for the certificate of the best model "
+                    "are lost with them: fit again, with checkpoint if fits are long"
+                )
+            if waited > limit:
                 workers = len(threads_of(self.client))
                 waiting = [k for k, future in pending.items() if future.status == "pending"]
                 raise LostDataError(
