@@ -39,8 +39,8 @@ class _Limit(NamedTuple):
 
 #: of this thread; None: it never has to stop
 _limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
-#: whether a handler of Ctrl-C by ``interrupts_set`` is installed
-_handling: ContextVar[bool] = ContextVar("handling", default=False)
+#: what the handler of Ctrl-C that ``interrupts_set`` has installed sets; None without one
+_handling: ContextVar[threading.Event | None] = ContextVar("handling", default=None)
 
 
 @contextmanager
@@ -74,6 +74,12 @@ def stop_point() -> None:
         raise Stopped
 
 
+def interrupted() -> bool:
+    """Whether Ctrl-C has asked the fit that this thread is in to end."""
+    stop = _handling.get()
+    return stop is not None and stop.is_set()
+
+
 def seconds_left() -> float:
     """The seconds that remain of the time limit of this thread, for foreign code that has a limit of its own."""
     limit = _limit.get()
@@ -87,7 +93,7 @@ def interrupts_set(stop: threading.Event) -> Iterator[None]:
     Where another handler than Python's own is installed, or in another thread, nothing changes.
     """
     # a handler of an outer call is installed: asking for it takes as long as a tenth of a small solve
-    if _handling.get() or threading.current_thread() is not threading.main_thread():
+    if _handling.get() is not None or threading.current_thread() is not threading.main_thread():
         yield
         return
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -100,7 +106,7 @@ def interrupts_set(stop: threading.Event) -> Iterator[None]:
         stop.set()
 
     signal.signal(signal.SIGINT, handler)
-    token = _handling.set(True)
+    token = _handling.set(stop)
     try:
         yield
     finally:

@@ -30,6 +30,7 @@ from dask.utils import parse_timedelta
 from fenchel import FenchelError, solve
 from fenchel.dask import LBFGS, CoCoA, LinearClassifier, NewtonCG
 from fenchel.dask.cluster import LostDataError, restarts
+from fenchel.dask.sources import load, source_of
 
 # closing a cluster closes sockets and event loops in other threads
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -199,6 +200,17 @@ def test_data_that_kill_every_worker_are_named(client):
 
 
 @pytest.mark.thorough
+def test_data_that_one_worker_alone_had_are_named(client):
+    X, y = data(60)
+    # what is scattered can't be computed again
+    blocks = [dask.delayed(held) for held in client.scatter([X[:30], X[30:]])]
+    loaded = load(client, source_of(blocks, y, None))
+    kill_all(loaded.design.groups)
+    with pytest.raises(LostDataError, match=r"partition 0 of X.* can't be loaded again: .*Client\.scatter"):
+        loaded.design.scores(np.ones(5))
+
+
+@pytest.mark.thorough
 def test_a_task_that_never_ends_is_given_up(client):
     X, y = data(60)
 
@@ -360,3 +372,56 @@ def test_a_driver_that_is_killed_resumes_from_its_checkpoint(client, tmp_path, g
     assert first.primal - first.dual < 1e-3
     assert_allclose(resumed.certificate_.primal, unharmed.certificate_.primal, rtol=1e-10)
     assert np.max(np.abs(resumed.coef_ - unharmed.coef_)) <= 1e-4 * np.max(np.abs(unharmed.coef_))
+
+
+INTERRUPTED = """
+    import os, signal, sys, threading
+    import dask.array as da
+    import numpy as np
+    from distributed import Client, LocalCluster
+    from fenchel.dask import LinearClassifier
+    from fenchel.dask.cluster import DaskGroups
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    submitted, calls = DaskGroups._submitted, []
+
+    def interrupting(self, *given):
+        calls.append(1)
+        if len(calls) == 12:
+            os.killpg(0, signal.SIGINT)
+        return submitted(self, *given)
+
+    def main():
+        DaskGroups._submitted = interrupting
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((3000, 5))
+        y = X[:, 0] + rng.standard_normal(3000) > 0
+        if sys.argv[1] == "own":
+            client = Client(LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0"))
+        model = LinearClassifier("hinge", C=100.0, tol=1e-12, n_jobs=1)
+        try:
+            model.fit(da.from_array(X, chunks=(1000, 5)), y)
+        except BaseException as error:
+            print(type(error).__name__, error, hasattr(model, "coef_"), flush=True)
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a group of processes")
+@pytest.mark.parametrize("cluster", ["started", "own"])
+def test_ctrl_c_in_a_terminal_ends_a_fit(tmp_path, cluster):
+    """A terminal sends it to the workers too: those that the fit has started go on, others may end."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(INTERRUPTED))
+    environment = {**os.environ, "PYTHONPATH": str(Path(fenchel.__file__).parents[1])}
+    command = [sys.executable, str(script), cluster]
+    options = {"capture_output": True, "text": True, "check": False, "timeout": 300, "start_new_session": True}
+    said = subprocess.run(command, env=environment, **options).stdout.strip()
+    if cluster == "started":
+        assert said == "KeyboardInterrupt  True"
+    else:
+        # whether a worker ends by it, and another one is started, is up to Dask
+        assert said.startswith(("KeyboardInterrupt", "LostDataError Ctrl-C ended the workers of the cluster too"))

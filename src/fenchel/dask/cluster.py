@@ -18,10 +18,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fenchel.dask.blocks import PartitionError
 from fenchel.dask.settings import groups, timeout
 from fenchel.dask.shard import Shard
 from fenchel.errors import FenchelError
-from fenchel.stopping import stop_point
+from fenchel.stopping import interrupted, stop_point
 
 try:
     import dask
@@ -50,6 +51,10 @@ _KEEP_MEMORY = {
 #: how long Dask waits for a local worker that died before it closes the process that starts it again; and the seconds
 #: that fits need.  Dask's own 15 s are less than a start takes beside other work, and the cluster would stay empty
 _LOST_WORKER, _RESTART_SECONDS = "distributed.deploy.lost-worker-timeout", 600.0
+#: what local workers load, so that Ctrl-C does not end them, and the setting of Dask that has those of the user
+_PRELOAD, _PRELOADS = "fenchel.dask.uninterrupted", "distributed.worker.preload"
+#: seconds after Ctrl-C that are waited for workers where none is left: it ends those of a cluster in the same terminal
+_SECONDS_AFTER_CTRL_C = 10.0
 #: arguments of one call of ``map`` travel in its graph, whatever their size
 _NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
 
@@ -97,13 +102,19 @@ def connected(workers: int | None) -> Iterator[Client]:
     except ValueError:
         present = None
     if present is not None:
+        if present.asynchronous:
+            raise FenchelError(
+                "the present Dask client is asynchronous, and a fit waits: fit in a thread of its own, as with "
+                "asyncio.to_thread, with a distributed.Client that is not"
+            )
         with restarts:
             yield present
         return
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    preloads = [*(dask.config.get(_PRELOADS, None) or ()), _PRELOAD]
     try:
         with dask.config.set(_KEEP_MEMORY):
-            cluster = LocalCluster(**options)
+            cluster = LocalCluster(**options, preload=preloads)
     except RuntimeError as error:
         raise FenchelError(
             f"the local Dask cluster did not start ({error}). In a script, call fit under `if __name__ == "
@@ -176,6 +187,12 @@ class DaskGroups:
                     self.client.cancel(left, force=True)
             if not lost:
                 return found
+            gone = [k for k in lost if self.futures[k].cancelled()]
+            if gone:
+                raise LostDataError(
+                    f"{self._named(gone)} can't be loaded again: a worker that died had the only copy, as of data from "
+                    "Client.scatter, or the Dask client was restarted. Fit again, with data that Dask can compute again"
+                )
             missing = lost
         raise LostDataError(f"the data of {self._named(missing)} were lost {_MAX_LOSSES} times: their workers died")
 
@@ -280,7 +297,13 @@ class DaskGroups:
             if left < unfinished:
                 unfinished, since = left, time.monotonic()
             self._check_connection()
-            if time.monotonic() - since > limit:
+            waited = time.monotonic() - since
+            if waited > _SECONDS_AFTER_CTRL_C and interrupted() and not threads_of(self.client):
+                raise LostDataError(
+                    "Ctrl-C ended the workers of the cluster too, and the rows for the certificate of the best model "
+                    "are lost with them: fit again, with checkpoint if fits are long"
+                )
+            if waited > limit:
                 workers = len(threads_of(self.client))
                 waiting = [k for k, future in pending.items() if future.status == "pending"]
                 raise LostDataError(
@@ -299,8 +322,7 @@ class DaskGroups:
         if isinstance(error, KilledWorker):
             raise self._killed(self.names[k]) from error
         if isinstance(error, FenchelError):
-            # some errors name the partition or file themselves
-            named = any(str(error).startswith(f"{name}:") for name in self.names[k].split(" to "))
+            named = isinstance(error, PartitionError)
             raise FenchelError(str(error) if named else f"{self.names[k]}: {error}") from error
         raise FenchelError(f"{self.names[k]} can't be loaded or used: {type(error).__name__}: {error}") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -11,13 +11,16 @@ from typing import Any, ClassVar, TypeVar
 import dask
 import dask.array as da
 import numpy as np
-import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel import estimators as ordinary
+from fenchel.dask.blocks import matrix_of
 from fenchel.dask.choosing import choose_solver
 from fenchel.dask.cluster import connected, threads_of
-from fenchel.dask.sources import Loaded, blocks_of, is_lazy, load, source_of
+from fenchel.dask.sources import Loaded, blocks_of, check_names, is_lazy, load, source_of, width_of
 from fenchel.errors import FenchelError
+from fenchel.estimators.predictions import has_no_probabilities
+from fenchel.estimators.sklearn_bases import available_unless
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Problem
@@ -54,7 +57,7 @@ class OnWorkers:
         X : dask.array.Array, dask.dataframe.DataFrame, list of Delayed, str or list of str
             The rows: a Dask array (with dense or CSR blocks) or data frame, delayed blocks of rows, or files that
             every worker can read: a pattern such as ``"data/part-*.svm"`` or a list of names.  Files are svmlight
-            files, plain or compressed, tables (.csv, .parquet) or NumPy archives (.npz) with arrays X and y.
+            files, plain or compressed, tables (.csv, .tsv, .parquet) or NumPy archives (.npz) with arrays X and y.
         y : array-like, dask collection, list of Delayed, str or None, default=None
             The labels or targets: on the driver, or in as many partitions as X has; the name of the column of labels
             for tables; None for files that hold them.
@@ -118,11 +121,14 @@ class OnWorkers:
 
     def _lazily(self: Any, method: str, X: Any) -> da.Array:
         """The results of a method for lazy rows, block by block."""
-        blocks, sizes, features = blocks_of(X, "X")
-        known = vars(self).get("feature_names_in_")
-        if features is not None and known is not None and features != known.tolist():
+        check_is_fitted(self)
+        blocks, sizes = blocks_of(X, "X")
+        named = vars(self).get("feature_names_in_")
+        names, width = None if named is None else tuple(named.tolist()), width_of(X)
+        check_names(X, names)
+        if width not in (None, self.n_features_in_):
             raise FenchelError(
-                f"X has the features {features[:5]}…, and the fit had {known.tolist()[:5]}…, in this order"
+                f"X has {width} features, but {type(self).__name__} was fitted with {self.n_features_in_}"
             )
         model = self.to_local()
         for name in _NOT_FOR_PREDICTIONS:
@@ -130,15 +136,16 @@ class OnWorkers:
         # a row of zeros tells the type and the shape of results
         sample = getattr(model, method)(np.zeros((1, model.n_features_in_)))
         held = dask.delayed(model, pure=False)
-        results = [dask.delayed(_results, pure=False)(held, method, one) for one in blocks]
+        results = [dask.delayed(_results, pure=False)(held, method, one, names) for one in blocks]
         shapes = [(size, *sample.shape[1:]) for size in sizes]
         arrays = [da.from_delayed(*each, dtype=sample.dtype) for each in zip(results, shapes, strict=True)]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
-def _results(model: Any, method: str, X: Any) -> Any:
+def _results(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
     """Run on a worker: the results of a method for a block, which may be empty."""
-    rows = X if sp.issparse(X) else np.asarray(X)
+    check_names(X, names)
+    rows = matrix_of(X)
     if not rows.shape[0]:
         return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]
     return getattr(model, method)(rows)
@@ -194,9 +201,8 @@ class ClassifiesOnWorkers(OnWorkers):
 class LinearClassifier(ClassifiesOnWorkers, ordinary.LinearClassifier):  # noqa: D101 (see _documented)
     local_class = ordinary.LinearClassifier
 
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes (loss="logistic"); lazy, a Dask array, for lazy rows."""
-        return self._lazily("predict_proba", X) if is_lazy(X) else ordinary.LinearClassifier.predict_proba(self, X)
+    predict_proba = available_unless(has_no_probabilities)(_lazy("predict_proba"))
+    predict_log_proba = available_unless(has_no_probabilities)(_lazy("predict_log_proba"))
 
     def _declared_form(self) -> str:
         """As in memory, but one problem for each class where "auto" would mean a joint hinge."""

@@ -18,11 +18,12 @@ from distributed import Client
 from fenchel.arrays import Array
 from fenchel.dask import shard as on_shard
 from fenchel.dask.blocks import (
-    CSV,
     NO_COLUMNS,
-    PARQUET,
     Columns,
     block,
+    holds_table,
+    joined,
+    names_of,
     shard_of,
     shard_of_files,
     unchanged,
@@ -31,7 +32,6 @@ from fenchel.dask.blocks import (
 from fenchel.dask.cluster import DaskGroups, group_count
 from fenchel.dask.design import ShardedDesign
 from fenchel.errors import FenchelError
-from fenchel.io.files import bare_name
 
 _shard_of, _shard_of_files = (dask.delayed(function, pure=False) for function in (shard_of, shard_of_files))
 #: what X may be, in errors
@@ -48,8 +48,6 @@ class Source:
     #: labels and weights that are on the driver
     y: Any = None
     weights: Any = None
-    #: names of the features of a data frame
-    features: Sequence[str] | None = None
 
     def group(self, members: Sequence[int]) -> Delayed:
         """The group of some blocks."""
@@ -80,20 +78,21 @@ class Files(Source):
     @classmethod
     def of(cls, names: Sequence[str], label: Any, weights: Any) -> Files:
         """Return some files; ``label`` is a table's column of labels, and ``weights`` may be one of weights."""
-        suffixes = {bare_name(Path(name)).suffix.lower() for name in names}
-        tables = bool(suffixes & {*PARQUET, *CSV})
+        tables = all(map(holds_table, names))
         if label is not None and not (tables and isinstance(label, (str, int))):
             given = repr(label) if isinstance(label, (str, int)) else type(label).__name__
             raise FenchelError(
                 "y must be None for files that hold the labels (svmlight, .npz), and the name of the column of labels "
-                f"for tables (.csv, .parquet), got {given}"
+                f"if all files are tables (.csv, .tsv, .parquet), got {given}"
             )
         # workers may have another working folder
         names = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
         sizes = [float(Path(name).stat().st_size) if Path(name).exists() else 1.0 for name in names]
         own = weights if tables and isinstance(weights, str) else None
         columns = Columns(None if label is None else str(label), own)
-        return cls(names, sizes, weights=None if own is not None else _numbers(weights), columns=columns)
+        return cls(
+            names, sizes, weights=None if own is not None else _values(weights, "sample_weight"), columns=columns
+        )
 
     def group(self, members: Sequence[int]) -> Delayed:
         # one task without dependencies, which the scheduler gives to an idle worker
@@ -106,48 +105,45 @@ class Files(Source):
 def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
     """Return the blocks of a data set; raise if X is none that workers can read."""
     if isinstance(X, (str, Path)):
-        names = sorted(glob.glob(str(X)))
+        names = sorted(glob.glob(str(X), recursive=True))
         if not names:
             raise FenchelError(f"X={str(X)!r}: there is no such file")
         return Files.of(names, y, sample_weight)
     if isinstance(X, (list, tuple)) and X and all(isinstance(one, (str, Path)) for one in X):
         return Files.of([str(one) for one in X], y, sample_weight)
-    blocks, sizes, features = blocks_of(X, "X")
-    sample_weight = _numbers(sample_weight)
+    blocks, sizes = blocks_of(X, "X")
     columns, kept = [], {}
-    for name, values in (("y", y), ("weights", sample_weight)):
-        own = _aligned(values, len(blocks), sizes, "y" if name == "y" else "sample_weight")
+    for name, argument, values in (("y", "y", y), ("weights", "sample_weight", sample_weight)):
+        own = _aligned(_values(values, argument), len(blocks), sizes, argument)
         columns.append([None] * len(blocks) if own is None else own)
         if own is None:
             kept[name] = values
     made = [dask.delayed(block, pure=False)(*parts) for parts in zip(blocks, *columns, strict=True)]
     known = [1.0] * len(blocks) if np.any(np.isnan(sizes)) else sizes
     names = [f"partition {k} of X" for k in range(len(made))]
-    return Partitions(names, known, features=features, blocks=made, **kept)
+    return Partitions(names, known, blocks=made, **kept)
 
 
-def _numbers(weights: Any) -> Any:
-    """Return the weights as they are; raise if they are the name of a column and X is not a table in files."""
-    if isinstance(weights, str):
+def _values(given: Any, name: str) -> Any:
+    """Return labels or weights as they are; raise if they are the name of a column and X is not a table in files."""
+    if isinstance(given, str):
         raise FenchelError(
-            f"sample_weight={weights!r}: the name of a column is for tables in files (.csv, .parquet); pass weights "
-            "as an array, as a Dask collection such as frame['w'] with as many partitions as X, or in .npz files as "
-            "sample_weight"
+            f"{name}={given!r}: the name of a column is for tables in files (.csv, .tsv, .parquet); pass an array, a "
+            f"Dask collection such as frame[{given!r}] with as many partitions as X, or .npz files with an array {name}"
         )
-    return weights
+    return given
 
 
-def blocks_of(X: Any, name: str) -> tuple[list[Delayed], list[float], list[str] | None]:
-    """Return delayed blocks of rows, the rows of each (NaN if unknown), and the names of the features."""
+def blocks_of(X: Any, name: str) -> tuple[list[Delayed], list[float]]:
+    """Return delayed blocks of rows, and the rows of each (NaN if unknown)."""
     if isinstance(X, da.Array):
         if X.ndim == 2 and X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        return list(X.to_delayed().ravel()), [float(size) for size in X.chunks[0]], None
+        return list(X.to_delayed().ravel()), [float(size) for size in X.chunks[0]]
     if _is_frame(X):
-        named = [str(column) for column in X.columns] if X.ndim == 2 else None
-        return list(X.to_delayed()), [np.nan] * X.npartitions, named
+        return list(X.to_delayed()), [np.nan] * X.npartitions
     if isinstance(X, (list, tuple)) and X and all(isinstance(one, Delayed) for one in X):
-        return list(X), [np.nan] * len(X), None
+        return list(X), [np.nan] * len(X)
     raise FenchelError(
         f"{name} must be {KINDS}, got {type(X).__name__}; for data in memory use the estimator of the same name in "
         "fenchel"
@@ -158,6 +154,22 @@ def is_lazy(X: Any) -> bool:
     """Whether X is a collection of Dask, or a list of delayed blocks."""
     listed = isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, Delayed) for one in X)
     return listed or isinstance(X, da.Array) or _is_frame(X)
+
+
+def width_of(X: Any) -> int | None:
+    """The number of features of lazy rows; None if it is unknown before they are computed."""
+    if isinstance(X, da.Array) and X.ndim == 2 and not np.isnan(X.shape[1]):
+        return int(X.shape[1])
+    return len(X.columns) if _is_frame(X) and X.ndim == 2 else None
+
+
+def check_names(X: Any, known: Sequence[str] | None) -> None:
+    """Raise if the columns of a data frame have other names than the features of a fit, or another order."""
+    names = names_of(X)
+    if names is not None and known is not None and names != tuple(known):
+        raise FenchelError(
+            f"X has the features {list(names[:5])}…, and the fit had {list(known[:5])}…: pass them in this order"
+        )
 
 
 def _is_frame(X: Any) -> bool:
@@ -174,7 +186,7 @@ def _aligned(values: Any, count: int, sizes: Sequence[float], name: str) -> list
         if values.shape[0] != sum(sizes):
             raise FenchelError(f"X has {sum(sizes):.0f} rows and {name} {values.shape[0]}; they must agree")
         values = values.rechunk({0: tuple(int(size) for size in sizes)})
-    found, _, _ = blocks_of(values, name)
+    found, _ = blocks_of(values, name)
     if len(found) != count:
         raise FenchelError(f"X has {count} partitions and {name} {len(found)}; they must agree")
     return found
@@ -198,7 +210,8 @@ def load(client: Client, source: Source) -> Loaded:
     if len(numberings) > 1:
         # some files have a feature 0, so that those without one are numbered from 0 too
         return load(client, source.numbered_from_zero())
-    _check_names(frozenset().union(*(one.names for one in found)))
+    tables = frozenset().union(*(one.names for one in found))
+    _check_tables(tables)
     facts = groups.map(on_shard.facts)
     kept = [k for k, one in enumerate(facts) if one.rows]
     if not kept:
@@ -210,32 +223,34 @@ def load(client: Client, source: Source) -> Loaded:
             raise FenchelError(f"{name}: X holds NaN or infinity: impute them or remove their rows")
     widths = sorted({one.features for one in facts})
     if len(widths) > 1:
-        if not numberings:
+        if any(not own.numbering and one.features < widths[-1] for own, one in zip(found, facts, strict=True)):
             raise FenchelError(f"the partitions of X have different numbers of features: {widths}")
         groups.futures = client.map(widened, groups.futures, features=widths[-1], pure=False)
         facts = groups.map(on_shard.facts)
+    if not widths[-1]:
+        raise FenchelError("X has no features")
     # the groups themselves are then released: these are read again, and compared, when their worker dies
     groups.futures = client.map(unchanged, groups.futures, [one.checksums for one in facts], pure=False)
-    y, weights = _whole([one.labels for one in found]), _whole([one.weights for one in found])
+    y = joined([one.labels for one in found], groups.names, "y")
+    weights = joined([one.weights for one in found], groups.names, "sample_weight")
+    if weights is not None and source.weights is not None:
+        raise FenchelError(
+            "sample_weight is given, and the files hold weights too: omit it, or write the files without weights"
+        )
     y, weights = (given if own is None else own for own, given in ((y, source.y), (weights, source.weights)))
     if y is None:
         raise FenchelError("y is missing: pass the labels, as an array or in as many partitions as X")
-    return Loaded(ShardedDesign(groups, facts), np.asarray(y), weights, source.features)
+    return Loaded(ShardedDesign(groups, facts), np.asarray(y), weights, next(iter(tables), None))
 
 
-def _check_names(names: frozenset[tuple[str, ...]]) -> None:
-    """Raise if tables have other columns, or the same in another order."""
+def _check_tables(names: frozenset[tuple[str, ...]]) -> None:
+    """Raise if tables or data frames have other columns, or the same in another order."""
     if len(names) > 1:
         first, second, *_ = sorted(names)
         raise FenchelError(
-            f"the tables have different features, {', '.join(first[:5])}, … and {', '.join(second[:5])}, …: write them "
-            "with the same columns in the same order"
+            f"the tables have different features, {', '.join(first[:5])}, … and {', '.join(second[:5])}, …: write or "
+            "pass them with the same columns in the same order"
         )
-
-
-def _whole(parts: Sequence[Array | None]) -> Array | None:
-    known = [one for one in parts if one is not None]
-    return np.concatenate(known) if known else None
 
 
 def _groups(client: Client, source: Source) -> DaskGroups:

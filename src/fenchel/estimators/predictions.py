@@ -16,7 +16,8 @@ NO_PROBABILITIES = (
 )
 
 
-def _has_no_probabilities(estimator: Any) -> str | None:
+def has_no_probabilities(estimator: Any) -> str | None:
+    """Why an estimator with these settings has no ``predict_proba``; None if it has."""
     if estimator._loss().name != "logistic":
         if not estimator._may_be_logistic():
             return NO_PROBABILITIES
@@ -53,7 +54,7 @@ class Probabilities(ScoreClassifier):
         """Whether another value of ``loss`` has probabilities."""
         return "loss" in self.get_params(deep=False)
 
-    @available_unless(_has_no_probabilities)
+    @available_unless(has_no_probabilities)
     def predict_proba(self, X: MatrixLike) -> Floats:
         """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
         "multinomial"; one-vs-rest ones are scaled to add up to one.
@@ -68,7 +69,7 @@ class Probabilities(ScoreClassifier):
         uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
         return np.divide(probabilities, total, out=uniform, where=total > 0)
 
-    @available_unless(_has_no_probabilities)
+    @available_unless(has_no_probabilities)
     def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Logarithms of ``predict_proba``."""
         scores = self.decision_function(X)

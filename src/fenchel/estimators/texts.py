@@ -29,12 +29,13 @@ def check_no_texts(X: Any, estimator: str) -> None:
     if type(X).__name__ == "LazyFrame":
         raise FenchelError("X must be a matrix, got a LazyFrame. Pass X.collect()")
     if not isinstance(X, np.ndarray) and hasattr(X, "columns") and hasattr(X, "dtypes"):
-        _check_columns(X)
+        check_columns(X)
     elif isinstance(X, (list, tuple, np.ndarray)) or type(X).__name__ == "Series":
         _check_rows(X, estimator)
 
 
-def _check_columns(frame: Any) -> None:
+def check_columns(frame: Any) -> None:
+    """Raise for columns of a data frame that hold texts or dates."""
     kinds = zip(frame.columns, frame.dtypes, strict=True)
     found = [name for name, kind in kinds if not _NUMBERS.match(str(kind)) and _holds_words(frame[name])]
     if found:
@@ -75,7 +76,13 @@ def _check_rows(X: Any, estimator: str) -> None:
             f"X must have rows of numbers, but holds dicts. Put a vectorizer before {estimator}, as in "
             f"make_pipeline(DictVectorizer(), {estimator}())"
         )
-    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
+    if isinstance(X, np.ndarray):
+        check_strings(X)
+
+
+def check_strings(X: Any) -> None:
+    """Raise for an array whose type is that of strings."""
+    if X.dtype.kind in "US" and X.size:
         raise FenchelError(
             f"X must hold numbers, but holds strings such as {str(X.flat[0])[:40]!r}. Convert numbers with "
             "X.astype(float), and encode categories, as with OneHotEncoder() in a pipeline"
