@@ -30,7 +30,8 @@ ROWS = {
     "hard constraints": {"constraint": True},
     "lasso, piecewise linear loss, few rows": {"lasso": True, "smooth": False, "examples": 500, "features": 100},
     "lasso, piecewise linear loss": {"lasso": True, "smooth": False, "examples": 500, "features": 600},
-    "lasso": {"lasso": True},
+    "lasso, piecewise linear loss, thousands of rows, unless that is easy": {"lasso": True, "smooth": False},
+    "lasso": {"lasso": True, "smooth": True},
     "NDCG of queries": {"subgradient_only": True, "smoothable": True, "ndcg": True},
     "labelled sequences, log-loss, sparse tokens or small curvature": {
         "subgradient_only": True,
@@ -54,6 +55,13 @@ ROWS = {
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "smooth loss and many features, or fewer rows than features": {"smooth": True, "features": 5000},
     "many features, or fewer rows than features": {"features": 5000},
+    "smooth loss with costly dual and Newton steps on dense rows": {
+        "smooth": True,
+        "ridge": True,
+        "bounded_hess": True,
+        "newton_step": 20.0,
+        "entries": 2_000_000,
+    },
     "smooth loss, and few epochs of cheap steps or costly Newton steps": {
         "smooth": True,
         "ridge": True,
@@ -165,7 +173,19 @@ def test_hessian_and_factors_cost_what_their_shape_says():
     few, many = (step_passes(as_design(one)) for one in (X, sp.vstack([X] * 10, format="csr")))
     # a fifth of half the entries of a row, whatever the rows; the factors are shared by all of them
     assert many - 2.0 == pytest.approx((few - 2.0) / 10.0, rel=1e-12)
-    assert step_passes(as_design(X.toarray())) < 1.0
+    # a sample of ten thousand dense rows is enough, and one of a thousand is not smaller than all of them
+    rows = X.toarray()
+    assert step_passes(as_design(rows)) == pytest.approx(400 / 26 + 1.6 / 3.9, rel=0.1)
+    assert step_passes(as_design(np.vstack([rows] * 10))) < 1.0
+
+
+def test_descent_goes_on_as_long_as_one_newton_step_takes():
+    rows = np.random.default_rng(0).normal(size=(3000, 600))
+    for loss, first in (("logistic", "smoothing"), ("squared_hinge", "dual_coordinate")):
+        problem = Problem(rows, MeanRisk(loss, np.sign(rows[:, 0])), 1e-6)
+        leading, following = choose(problem, "auto")[:2]
+        assert (leading.solver.name, following.solver.name) == (first, "newton")
+        assert leading.patience == step_passes(problem.design) > 20.0
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,10 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Solver
-from fenchel.solvers.facts import COSTLY_STEP, Facts, facts_of
+from fenchel.solvers.facts import Facts, facts_of
 from fenchel.solvers.interior_point_cost import patience, predicted_passes
 from fenchel.solvers.named import SOLVERS
-from fenchel.solvers.newton_cost import newton_passes, newton_passes_of_lbfgs
+from fenchel.solvers.newton_cost import newton_passes, newton_passes_of_lbfgs, passes_of_a_step
 from fenchel.validation import check_seed, did_you_mean, processors
 
 #: from the problem and the gap to reach
@@ -116,6 +116,12 @@ TABLE = (
         ("bundle", "linear_program", "bundle", "barrier"),
         50.0,
     ),
+    Row(
+        "lasso, piecewise linear loss, thousands of rows, unless that is easy",
+        lambda facts: facts.lasso and facts.medium_program,
+        ("bundle", "linear_program", "bundle", "barrier"),
+        100.0,
+    ),
     Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle", "barrier")),
     Row("NDCG of queries", lambda facts: facts.ndcg, ("smoothing", "bundle"), 300.0),
     Row(
@@ -167,16 +173,23 @@ TABLE = (
         "smooth loss and many features, or fewer rows than features",
         lambda facts: facts.smooth and not facts.tall,
         ("dual_coordinate", "newton"),
-        8.0,
-        newton_passes,
+        next_cost=newton_passes,
+        patience_of=passes_of_a_step,
     ),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
+    Row(
+        "smooth loss with costly dual and Newton steps on dense rows",
+        lambda facts: facts.smooth and not facts.quadratic and facts.lbfgs_on_dense_rows,
+        ("smoothing", *_NEWTON_FIRST),
+        next_cost=newton_passes,
+        patience_of=passes_of_a_step,
+    ),
     Row(
         "smooth loss, and few epochs of cheap steps or costly Newton steps",
         lambda facts: facts.smooth and not facts.quadratic and (facts.few_smooth_epochs or facts.costly_newton),
         ("dual_coordinate", "newton"),
-        COSTLY_STEP,
-        newton_passes,
+        next_cost=newton_passes,
+        patience_of=passes_of_a_step,
     ),
     Row(
         "smooth loss and many entries in long rows",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
+#: the same for data with fewer features (hinge: a9a, 10,000 rows 3 s and 20,000 rows 11 s, w8a, 10,000 rows 2 s)
+_PROGRAM_ROWS, _MOST_PROGRAM_ENTRIES = 1 << 14, 1 << 22
 #: rows and entries up to which HiGHS takes less than a bundle from the beginning (benchmarks/benchopt/README.md)
 _TINY_PROGRAM_ROWS, _TINY_PROGRAM_ENTRIES = 1 << 9, 1 << 16
 
@@ -151,6 +153,12 @@ class Facts:
         return costly and (self.cheap_steps or not self.long_rows)
 
     @property
+    def lbfgs_on_dense_rows(self) -> bool:
+        """Whether a Newton step on dense rows takes as long as many gradients, and epochs have logarithms."""
+        dense = self.entries == self.examples * self.features and not self.cheap_steps
+        return dense and self.newton_step >= COSTLY_STEP and self.bounded_hess and self._plain_mean
+
+    @property
     def _plain_mean(self) -> bool:
         """Whether there is one output, with ridge, and X is in memory."""
         return self.ridge and self.outputs == 1 and not self.in_blocks
@@ -177,6 +185,12 @@ class Facts:
     def small_program(self) -> bool:
         """Whether a mean of non-smooth losses has many features for its rows, and few entries."""
         few = 2 * self.features >= self.examples and self.examples * self.features <= _PROGRAM_ENTRIES
+        return few and self._rough_mean
+
+    @property
+    def medium_program(self) -> bool:
+        """Whether it has so few rows and entries that a linear program takes seconds, where planes may take minutes."""
+        few = self.examples <= _PROGRAM_ROWS and self.examples * self.features <= _MOST_PROGRAM_ENTRIES
         return few and self._rough_mean
 
     @property

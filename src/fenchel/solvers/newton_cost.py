@@ -18,7 +18,7 @@ import math
 
 from fenchel.designs import Design
 from fenchel.problem import Problem
-from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton.direction import FEWEST_ROWS_PER_UNKNOWN, MOST_FEATURES
 
 #: data passes for each decimal digit, and digits at least and at most
 _PASSES_PER_DIGIT, _LEAST, _MOST = 7.0, 1.0, 16.0
@@ -26,8 +26,13 @@ _PASSES_PER_DIGIT, _LEAST, _MOST = 7.0, 1.0, 16.0
 _FEATURES = 250.0
 #: what a Newton step computes beside its products, in the time that descent takes for an entry of X: a product of two
 #: entries of a sparse row, and an operation of the factorization (mnist, w8a, and made-up sparse rows of 600 to 1,000
-#: features).  The Hessian of dense rows is a matrix product, which takes as long as a few passes
+#: features).  The Hessian of a sample of dense rows is a matrix product that takes as long as a few passes
 _HESSIAN_ENTRY, _FACTOR_OPERATION = 0.2, 1.0 / 130.0
+#: features of dense rows for which the matrix product of all of them takes as long as a pass (w8a, 2,000 rows, and
+#: mnist, 2,000 and 4,000 rows), and data passes of a step beside it
+_DENSE_FEATURES, _PASSES_PER_STEP = 26.0, 3.0
+#: data passes after which the pace of a solver is known
+_FEW_PASSES = 8.0
 #: evaluations of L-BFGS that take as long as the Newton method: for all gaps, and for each decimal digit
 _EVALUATIONS, _EVALUATIONS_PER_DIGIT = 10.0, 2.0
 
@@ -43,14 +48,28 @@ def step_passes(design: Design) -> float:
     (rows, features), entries = design.shape, max(1, design.stored_entries)
     if features > MOST_FEATURES:
         return 0.0
-    row = entries / rows if entries < rows * features else 0.0
-    return _HESSIAN_ENTRY * row / 2.0 + _FACTOR_OPERATION * features**3 / (3.0 * entries)
+    products = _HESSIAN_ENTRY * entries / rows / 2.0
+    if entries == rows * features:
+        products = features / _DENSE_FEATURES if _all_rows(design) else 0.0
+    return products + _FACTOR_OPERATION * features**3 / (3.0 * entries)
+
+
+def _all_rows(design: Design) -> bool:
+    """Whether the Hessian of dense rows is that of all of them, which are too few for a sample of four per feature."""
+    return design.shape[0] <= 2 * FEWEST_ROWS_PER_UNKNOWN * design.shape[1]
+
+
+def passes_of_a_step(problem: Problem) -> float:
+    """The data passes after which the pace of a first solver decides: those of a Newton step, and a few at least."""
+    return max(_FEW_PASSES, step_passes(problem.design))
 
 
 def newton_passes(problem: Problem, target_gap: float) -> float:
     """The data passes of dual coordinate descent that take as long as the Newton method to this gap."""
-    features = problem.design.shape[1]
+    design, features = problem.design, problem.design.shape[1]
     hessians = features / _FEATURES if features <= MOST_FEATURES else 0.0
+    if features <= MOST_FEATURES and design.stored_entries == design.shape[0] * features and _all_rows(design):
+        hessians = max(hessians, step_passes(design) / _PASSES_PER_STEP)
     return _PASSES_PER_DIGIT * _digits(problem, target_gap) * (1.0 + hessians)
 
 

@@ -38,7 +38,7 @@ from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 #: largest number of features for which H is formed: 4000^2 doubles take 128 MB
 MOST_FEATURES = 4000
 #: active rows per unknown in the subsample that makes a preconditioner, at least and at most
-_FEWEST_ROWS_PER_UNKNOWN, _MOST_ROWS_PER_UNKNOWN = 4, 16
+FEWEST_ROWS_PER_UNKNOWN, _MOST_ROWS_PER_UNKNOWN = 4, 16
 #: between them the subsample takes as long as a product with H: BLAS makes this many multiplications for H in the time
 #: of one of a product, which has to read X from memory
 _BLAS_SPEED = 32
@@ -103,7 +103,7 @@ class Quadratic:
         design = self.sample.design
         short = design.stored_entries <= _SHORT_ROW * design.shape[0] or self.sample.features <= _FEW_FEATURES
         affordable = _BLAS_SPEED * len(self.active) // max(1, self.sample.features)
-        count = max(_FEWEST_ROWS_PER_UNKNOWN * self.size, min(_MOST_ROWS_PER_UNKNOWN * self.size, affordable))
+        count = max(FEWEST_ROWS_PER_UNKNOWN * self.size, min(_MOST_ROWS_PER_UNKNOWN * self.size, affordable))
         self.exact = self.exact or short or len(self.active) <= 2 * count
         if self.exact:
             return self.active
