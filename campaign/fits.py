@@ -59,7 +59,7 @@ NAMES = ("q_norm", "unnormalized_entropy")
 class Draw:
     """The data of one fit, and draws of parameters."""
 
-    shares, scales, storages = SHARES, SCALES, STORAGES
+    shares, scales, storages, exponents = SHARES, SCALES, STORAGES, EXPONENTS_OF_C
     #: the kernels of tokens, and the share of the sequence classifiers with one
     sequence_kernels, sequence_share = ("linear", "rbf", "precomputed"), 0.3
     #: what makes its random numbers differ from those of other draws
@@ -76,7 +76,7 @@ class Draw:
         # every class has two examples, so that two folds have all classes
         self.codes = np.concatenate([np.tile(np.arange(self.k), 2), rng.integers(0, self.k, self.n - 2 * self.k)])
         self.labels = one_of(rng, tuple(LABELS))
-        self.exponent = one_of(rng, EXPONENTS_OF_C)
+        self.exponent = one_of(rng, self.exponents)
         self.C = 10.0**self.exponent * (1.0 + rng.random())
         self.intercept = bool(rng.random() < 0.6)
         self.tol = one_of(rng, (1e-3, 1e-6, 0.0))

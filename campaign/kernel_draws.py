@@ -31,7 +31,7 @@ class KernelDraw(Draw):
     """The data of one fit of a kernel estimator."""
 
     shares = SHARES
-    scales = SCALES
+    scales, exponents = SCALES, (-4, -1, 0, 1, 4, 8, 12)
     storages = (*(name for name in STORAGES if not name.startswith("store")), *SMALL)
     sequence_kernels, sequence_share = ("linear", "linear", "poly", "rbf", "precomputed"), 1.0
     stream = 12
