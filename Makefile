@@ -77,7 +77,7 @@ SEED ?= 0
 BUDGET ?= 3600
 CASES ?= 1000000
 campaign: $(VENV)/ci
-	for part in problems kernels estimators; do \
+	for part in problems kernels estimators kernel_estimators; do \
 		$(BIN)/python -m campaign $$part --seed $(SEED) --budget $(BUDGET) --cases $(CASES) --processes 2 || exit 1; \
 	done
 	for part in faults files front_ends checker arguments targets processes soak; do \

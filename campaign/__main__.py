@@ -13,6 +13,7 @@ CASES = {
     "problems": "random problems, judged in exact arithmetic",
     "kernels": "random problems with Gram matrices, judged in exact arithmetic",
     "estimators": "fits of every estimator, judged in exact arithmetic",
+    "kernel_estimators": "fits of kernel estimators at many scales, judged in exact arithmetic",
 }
 
 

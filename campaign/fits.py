@@ -59,23 +59,30 @@ NAMES = ("q_norm", "unnormalized_entropy")
 class Draw:
     """The data of one fit, and draws of parameters."""
 
+    shares, scales, storages, exponents = SHARES, SCALES, STORAGES, EXPONENTS_OF_C
+    #: the kernels of tokens, and the share of the sequence classifiers with one
+    sequence_kernels, sequence_share = ("linear", "rbf", "precomputed"), 0.3
+    #: what makes its random numbers differ from those of other draws
+    stream = 11
+
     def __init__(self, seed, index):
-        self.rng = rng = np.random.default_rng([seed, index, 11])
-        self.name = drawn(rng, SHARES)
-        (scale, offset), self.storage = one_of(rng, SCALES), one_of(rng, STORAGES)
+        self.rng = rng = np.random.default_rng([seed, index, self.stream])
+        self.name = drawn(rng, self.shares)
+        (scale, offset), self.storage = one_of(rng, self.scales), one_of(rng, self.storages)
         self.weighting = one_of(rng, WEIGHTS)
         self.n, self.d, self.k = int(rng.integers(6, 11)), int(rng.integers(1, 5)), int(rng.integers(2, 4))
-        self.X, self.rows = stored(scale * (rng.normal(size=(self.n, self.d)) + offset), self.storage)
+        self.strata = {}
+        self.X, self.rows = self.data(scale * (rng.normal(size=(self.n, self.d)) + offset))
         # every class has two examples, so that two folds have all classes
         self.codes = np.concatenate([np.tile(np.arange(self.k), 2), rng.integers(0, self.k, self.n - 2 * self.k)])
         self.labels = one_of(rng, tuple(LABELS))
-        self.exponent = one_of(rng, EXPONENTS_OF_C)
+        self.exponent = one_of(rng, self.exponents)
         self.C = 10.0**self.exponent * (1.0 + rng.random())
         self.intercept = bool(rng.random() < 0.6)
         self.tol = one_of(rng, (1e-3, 1e-6, 0.0))
         #: whether all classes, or labels, have one contingency table
         self.micro = False
-        self.strata = {
+        self.strata |= {
             "estimator": self.name,
             "storage": self.storage,
             "scale": f"{scale:g}",
@@ -86,6 +93,21 @@ class Draw:
             "loss": "none",
             "regularizer": "l2",
         }
+
+    def data(self, X):
+        """X as it is given to an estimator, and its exact entries."""
+        return stored(X, self.storage)
+
+    def kernel_options(self, kernel):
+        """Further parameters of a kernel."""
+        return {}
+
+    def precomputed(self, dense):
+        """Kernel values as a user computes them."""
+        return dense @ dense.T
+
+    def check_entries(self, found, estimator, gamma, active):
+        """Raise unless the entries of a stored Gram matrix are those of the kernel; here they are taken as they are."""
 
     def note(self, **values):
         """Count these values."""

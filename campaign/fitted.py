@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from campaign import estimators, exact, infeasible_exact, kernel_fits, structure
 from campaign.files import MEMORY
 from campaign.fits import SHARES, Draw
 from campaign.judging import ALLOWED_REFUSALS, SOLVER_REFUSALS, compare, compare_all, guarded, solved
+from campaign.kernel_draws import KernelDraw
 from campaign.loops import compiled_loops
 from exact_losses import DIGITS, digits
 from fenchel import FenchelError, GapWarning, Model, Witness
@@ -49,9 +51,9 @@ assert MAKERS.keys() == SHARES.keys()
 SAVED = (fenchel.LinearClassifier, fenchel.LinearRegressor, fenchel.MeasureClassifier)
 
 
-def run_fit(seed, index):
-    """The outcome of one fit."""
-    draw = Draw(seed, index)
+def run_fit(seed, index, kind=Draw):
+    """The outcome of one fit, whose data and parameters ``kind`` draws."""
+    draw = kind(seed, index)
 
     def judged(outcome):
         fit = MAKERS[draw.name](draw)
@@ -68,6 +70,9 @@ def run_fit(seed, index):
             raise FenchelError("a loop in plain Python overflows") from error
 
     return guarded(draw.strata, judged, (*ALLOWED_REFUSALS, *SOLVER_REFUSALS))
+
+
+run_kernel_fit = partial(run_fit, kind=KernelDraw)
 
 
 def _some_part_is_inseparable(draw, fit):

@@ -70,7 +70,8 @@ def _kernel(draw, joint=False):
     cached = kernel != "precomputed" and not joint and bool(draw.rng.random() < 0.3)
     draw.note(kernel=f"{kernel}, cached rows" if cached else kernel, regularizer="gram_norm")
     # megabytes, for three rows
-    return {"kernel": kernel, "memory_limit": 3 * 8 * draw.n / 2**20 if cached else 4096.0}
+    memory = 3 * 8 * draw.n / 2**20 if cached else 4096.0
+    return {"kernel": kernel, "memory_limit": memory, **draw.kernel_options(kernel)}
 
 
 def _active(weights, n):
@@ -82,11 +83,14 @@ def _in_gram(fit, weights):
     draw, make, active = fit.draw, fit.cases, _active(weights, fit.draw.n)
     if fit.estimator.kernel == "precomputed":
         dense = np.array([[float(entry) for entry in row] for row in draw.rows])
-        fit = dataclasses.replace(fit, X=dense @ dense.T)
+        fit = dataclasses.replace(fit, X=draw.precomputed(dense))
 
-    def cases(model):
-        gram = model.encode(draw.X if fit.X is None else fit.X, fit.y, fit.sample_weight).design
-        own = {"X": gram, "rows": gram_rows(gram), "regularizer": GramNorm(gram)}
+    def cases(_):
+        # of a fit that was refused there is no model
+        task = fit.estimator.encode(draw.X if fit.X is None else fit.X, fit.y, fit.sample_weight)
+        gram, rows = task.design, gram_rows(task.design)
+        draw.check_entries(rows, fit.estimator, task.fitted["gamma_"], active)
+        own = {"X": gram, "rows": rows, "regularizer": GramNorm(gram)}
         return [make(active, None if weights is None else weights[active], **own)]
 
     def coefficients(model):

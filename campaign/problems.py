@@ -11,16 +11,21 @@ import sys
 import time
 from collections import Counter, defaultdict
 
-from campaign.fitted import run_fit
+from campaign.fitted import run_fit, run_kernel_fit
 from campaign.judging import run_case
 from campaign.kernels import run_kernel_case
 from campaign.loops import use_compiled_loops, use_plain_loops
 from fenchel.solvers import SOLVERS
 
 #: what runs a case of a seed and a number, by part
-RUNNERS = {"problems": run_case, "kernels": run_kernel_case, "estimators": run_fit}
+RUNNERS = {
+    "problems": run_case,
+    "kernels": run_kernel_case,
+    "estimators": run_fit,
+    "kernel_estimators": run_kernel_fit,
+}
 #: cases of a line in the file of results; a fit takes fifty times as long as a problem
-CHUNKS = {"problems": 500, "kernels": 500, "estimators": 50}
+CHUNKS = {"problems": 500, "kernels": 500, "estimators": 50, "kernel_estimators": 50}
 #: bins of the logarithm of floor over true error, for each factor of ten
 BINS = 20
 #: a stratum with a smaller share of the cases than this is too thin: 1 in 1,000

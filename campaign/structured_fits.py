@@ -15,8 +15,6 @@ from fenchel.risks import RANKINGS, MultilabelHinge
 
 #: transitions=: whether there are weights of pairs of labels, and of first and last labels
 TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, False)}
-#: share of the sequence classifiers with a kernel
-KERNEL_SHARE = 0.3
 #: measures of several labels
 MEASURES = ("f1", "fbeta", "prbep")
 
@@ -40,7 +38,7 @@ def sequence_classifier(draw):
     draw.note(loss=f"chain_{loss}", weights=draw.weighting, intercept=False, labels=draw.labels, classes=count)
     pairs, ends = TRANSITIONS[transitions]
     y = np.array(LABELS[draw.labels])[labels]
-    if draw.rng.random() < KERNEL_SHARE:
+    if draw.rng.random() < draw.sequence_share:
         return _sequence_kernel(draw, loss, transitions, y, (labels, lengths, weights, count))
     columns = None
     if pairs and draw.rng.random() < structured.EDGES:
@@ -64,18 +62,21 @@ def sequence_classifier(draw):
 def _sequence_kernel(draw, loss, transitions, y, chain):
     """The same with a kernel of tokens, in the stored Gram matrix of all tokens."""
     labels, lengths, weights, count = chain
-    kernel, counting = one_of(draw.rng, ("linear", "rbf", "precomputed")), one_of(draw.rng, ("tokens", "pairs"))
+    kernel, counting = one_of(draw.rng, draw.sequence_kernels), one_of(draw.rng, ("tokens", "pairs"))
     draw.note(kernel=f"{kernel}, {counting}", regularizer="gram_norm")
     more = {"kernel": kernel, "counting": counting, "transitions": transitions}
+    more |= draw.kernel_options(kernel)
     risk, exact = structured.chain_risk(f"chain_{loss}", labels, lengths, weights, count)
     counts, X = structured.pair_counts(lengths.tolist()) if counting == "pairs" else [1] * draw.n, None
     if kernel == "precomputed":
         dense = np.array([[float(entry) for entry in row] for row in draw.rows])
-        X = dense @ dense.T
+        X = draw.precomputed(dense)
 
     def cases(model):
-        gram = model.encode(draw.X if X is None else X, y, weights, lengths=lengths).design
-        rows = structured.chain_gram_rows(gram_rows(gram.tokens), count, counts, *TRANSITIONS[transitions])
+        task = model.encode(draw.X if X is None else X, y, weights, lengths=lengths)
+        gram, entries = task.design, gram_rows(task.design.tokens)
+        draw.check_entries(entries, model, task.fitted["gamma_"], range(draw.n))
+        rows = structured.chain_gram_rows(entries, count, counts, *TRANSITIONS[transitions])
         return [draw.structured_case(f"chain_{loss}", risk, exact, GramNorm(gram), count, gram, rows)]
 
     def coefficients(model):

@@ -72,7 +72,14 @@ def test_a_floor_that_is_larger_than_any_multiple_of_the_error_is_counted(monkey
     assert found["ratios"]["all"] == {"6165": 1, "6": 1}
 
 
-@pytest.mark.parametrize("part, cases", [("kernels", 50), pytest.param("estimators", 12, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "part, cases",
+    [
+        ("kernels", 50),
+        pytest.param("estimators", 12, marks=pytest.mark.thorough),
+        pytest.param("kernel_estimators", 12, marks=pytest.mark.thorough),
+    ],
+)
 def test_kernels_and_fits_are_judged(tmp_path, part, cases, full_products):
     # 12 fits reach one that chooses C
     cases *= 6 if full_products else 1

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from fenchel import FenchelError, Problem, certify, solve
 from fenchel.dask import LBFGS, CoCoA, NewtonCG
 from fenchel.dask.in_process import in_groups
+from fenchel.dask.shard import Shard, facts
 from fenchel.designs import as_design
 from fenchel.losses import LOSSES
 from fenchel.risks import BreakEven, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
@@ -206,6 +207,12 @@ def test_repeated_groups_overlap_fully_and_orthogonal_ones_not():
         state.round(1.0, measures=True)
         # orders differ between the groups, so that repeated rows change nearly alike
         assert state.sigma == pytest.approx(min(2.0, 1.1 * overlap), rel=0.1 if overlap > 1.0 else 1e-12)
+
+
+def test_facts_of_entries_whose_squares_are_near_overflow():
+    # sums of squares of 1e300, whose square overflows
+    assert facts(Shard(as_design(np.full((3, 2), 1e150)))).evenness == 1.0
+    assert facts(Shard(as_design(1e70 * np.eye(2)[[0, 0]]))).evenness == 0.5
 
 
 def test_solvers_that_read_rows_are_refused():

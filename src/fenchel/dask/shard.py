@@ -94,8 +94,9 @@ def facts(shard: Shard) -> Facts:
 def _evenness(design: Design) -> float:
     rows, features = design.shape
     columns = design.column_squares(np.full(rows, 1.0 / max(1, rows)))
-    squares = features * float(columns @ columns)
-    found = float(np.sum(columns)) ** 2 / squares if squares > 0.0 else 1.0
+    total, squares = float(np.sum(columns)), features * float(columns @ columns)
+    # a product overflows to infinity, where a power would raise
+    found = total * total / squares if squares > 0.0 else 1.0
     return found if np.isfinite(found) else 1.0
 
 

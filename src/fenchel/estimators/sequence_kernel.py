@@ -57,7 +57,7 @@ class SequenceKernel(KernelParameters):
         if self.kernel is None:
             design = ChainDesign(tokens.X, labels, transitions=pairs, ends=ends, edge_features=edge_features)
             return design, L2(), {}
-        X = summed(tokens.X)
+        X = _in_float64(tokens.X)
         if self.kernel == "precomputed":
             gamma, gram = None, self._precomputed(X, np.arange(X.shape[0]))
         else:
@@ -77,11 +77,11 @@ class SequenceKernel(KernelParameters):
         else:
             assert gram is not None
             alpha, T, start, end = gram.split(model.weights)
-            used, X = np.flatnonzero(np.any(alpha != 0.0, axis=1)), summed(task.X.X)
+            used = np.flatnonzero(np.any(alpha != 0.0, axis=1))
             found = {
                 "support_": used,
                 "dual_coef_": np.ascontiguousarray(alpha[used].T),
-                "support_vectors_": None if self.kernel == "precomputed" else X[used],
+                "support_vectors_": None if self.kernel == "precomputed" else _in_float64(task.X.X)[used],
             }
         matrices = T.reshape(-1, *T.shape[-2:])
         found.update(transitions_=matrices[0].copy(), edge_transitions_=matrices[1:].copy())
@@ -103,5 +103,11 @@ class SequenceKernel(KernelParameters):
 
     def _node_scores(self, tokens: Tokens) -> Floats:
         """The scores of tokens by a fitted kernel model, (tokens, labels)."""
-        scores, counts = self._support_scores(summed(tokens.X)), self._counts(tokens.lengths)
+        scores, counts = self._support_scores(_in_float64(tokens.X)), self._counts(tokens.lengths)
         return scores if counts is None else counts[:, None] * scores
+
+
+def _in_float64(X: Any) -> Any:
+    """X, or a copy: a Gram matrix of float32 is not positive semi-definite, products of small integers overflow."""
+    X = summed(X)
+    return X if X.dtype == np.float64 else X.astype(np.float64)

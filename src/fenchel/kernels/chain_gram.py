@@ -129,6 +129,10 @@ class ChainGram(KernelDesign):
     def score_roundings(self) -> int:
         return self.tokens.score_roundings
 
+    @property
+    def entry_error(self) -> float:  # type: ignore[override]
+        return self.tokens.entry_error
+
     @cached_property
     def squared_row_norms(self) -> Floats:
         largest = 1.0 if self._counts is None else float(np.max(np.abs(self._counts))) ** 2

@@ -13,6 +13,7 @@ sums over rows of K and round like them; ``diagonal`` has the squared norms of t
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,7 @@ from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
 from fenchel.numerics.balls import Ball
 from fenchel.numerics.linear_algebra import mirror_lower_triangle, size_and_asymmetry
-from fenchel.numerics.rounding import tree_total
+from fenchel.numerics.rounding import UNIT, gamma, tree_total
 from fenchel.stopping import stop_point
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class KernelDesign(Design):
 
     #: K_ii, the squared norms of the features
     diagonal: Floats
+    #: a bound on |K_ij - k(x_i, x_j)| / sqrt(K_ii K_jj) where the certificate is that of the exact kernel k, which is
+    #: positive semi-definite while the rounded K is not; 0 where K is what was given
+    entry_error: float = 0.0
 
     def kernel(self) -> KernelDesign:
         return self
@@ -95,10 +99,23 @@ class KernelDesign(Design):
         """The roundings on the way of each product K_ij a_j into a score."""
 
     def score_magnitudes(self, weights: Array, rows: slice) -> Floats:
-        """Also at most sqrt(K_ii) times the sum of all abs(a_j) sqrt(K_jj), by the Cauchy-Schwarz inequality."""
+        """Also at most sqrt(K_ii) times the sum of all abs(a_j) sqrt(K_jj), by the Cauchy-Schwarz inequality.
+
+        What the errors of the entries add is counted in units of the rounding of a score.
+        """
         lengths = _UPWARDS * np.sqrt(self.diagonal)
         sizes = np.multiply.outer(lengths[rows], np.abs(weights) @ lengths)
-        return np.minimum(super().score_magnitudes(weights, rows), sizes)
+        found: Floats = np.minimum(super().score_magnitudes(weights, rows), sizes)
+        return found + self.entry_error / gamma(self.score_roundings) * sizes if self.entry_error else found
+
+    @property
+    def most_score_roundings(self) -> float:
+        """Those of a score, and the errors of the entries in units of a rounding of the largest row."""
+        largest = self.largest_row_norm if self.entry_error else 0.0
+        if not largest:
+            return float(self.score_roundings)
+        size = math.sqrt(float(np.max(self.diagonal)) * float(np.sum(self.diagonal))) / largest
+        return self.score_roundings + _UPWARDS * self.entry_error / UNIT * size
 
     @property
     def adjoint_roundings(self) -> int:
@@ -114,10 +131,19 @@ class EnclosedGram(NamedTuple):
     """Products with a Gram matrix in memory, in ball arithmetic."""
 
     values: Array
+    #: as in ``KernelDesign``
+    entry_error: float = 0.0
 
     def scores(self, weights: Ball) -> Ball:
-        """K a."""
-        return EnclosedDense(self.values).scores(weights)
+        """K a, for every K within the errors of the entries."""
+        found = EnclosedDense(self.values).scores(weights)
+        if not self.entry_error:
+            return found
+        lengths = _UPWARDS * np.sqrt(np.diagonal(self.values))
+        sizes = (np.abs(weights.high) + np.abs(weights.low) + weights.radius) @ lengths
+        # one product a score, or one for each output
+        more = self.entry_error * (lengths * sizes if not sizes.ndim else np.multiply.outer(lengths, sizes))
+        return Ball(found.high, found.low, _UPWARDS * (found.radius + more))
 
     def adjoint(self, theta: Ball) -> Ball:
         """X^T theta in coefficients: theta itself."""
@@ -132,6 +158,9 @@ class GramDesign(KernelDesign, DenseDesign):
     gram : array-like of shape (n, n)
         A symmetric positive semi-definite matrix.  Symmetry is checked, and asymmetry of the size of rounding is
         removed: the lower triangle counts.  Call ``definite`` to check the rest.
+    entry_error : float, default=0.0
+        A bound on the errors of the entries K_ij, in units of sqrt(K_ii K_jj).  With it certificates are those of the
+        positive semi-definite matrix from which rounding made this one, otherwise of this one.
 
     See Also
     --------
@@ -150,7 +179,7 @@ class GramDesign(KernelDesign, DenseDesign):
     True
     """
 
-    def __init__(self, gram: Array) -> None:
+    def __init__(self, gram: Array, *, entry_error: float = 0.0) -> None:
         gram = np.asarray(gram)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
             raise FenchelError(f"gram must be a square matrix and not empty, got shape {gram.shape}")
@@ -170,6 +199,7 @@ class GramDesign(KernelDesign, DenseDesign):
             )
         super().__init__(gram)
         self.diagonal = np.diagonal(self._values).copy()
+        self.entry_error = entry_error
 
     def in_memory(self) -> GramDesign:
         return self
@@ -191,7 +221,7 @@ class GramDesign(KernelDesign, DenseDesign):
         return min(_ROWS_OF_SUMS, self.shape[0]) + blocks.bit_length()
 
     def enclosure(self) -> EnclosedGram:
-        return EnclosedGram(self._values)
+        return EnclosedGram(self._values, self.entry_error)
 
     @property
     def symmetric(self) -> bool:

@@ -109,13 +109,15 @@ class GramNorm(Regularizer):
         r"""A bound on the error of a^T K a / 2, also if the coefficients have relative errors of ``moved`` roundings.
 
         The sum of all :math:`|a_i||K_{ij}||a_j|` is at most :math:`\|a\|\sum_i|a_i|r_i` with the norms r of the rows of
-        K, and at most :math:`(\sum_i|a_i|\sqrt{K_{ii}})^2`.
+        K, and at most :math:`(\sum_i|a_i|\sqrt{K_{ii}})^2`, to which the errors of the entries are relative.
         """
         sizes, rows = self._sizes(coefficients), np.abs(np.atleast_2d(coefficients))
         norms = np.sqrt(np.sum(rows**2, axis=1)) * (rows @ self.gram.row_magnitudes)
         # a product with a_i, and a sum
         roundings = self.gram.score_roundings + 1 + tree_depth(rows.size)
-        return (1.0 + 1e-6) * gamma(roundings + 2.0 * moved) * 0.5 * float(np.sum(np.minimum(sizes**2, norms)))
+        squares = sizes**2
+        rounded = gamma(roundings + 2.0 * moved) * float(np.sum(np.minimum(squares, norms)))
+        return (1.0 + 1e-6) * 0.5 * (rounded + self.gram.entry_error * float(np.sum(squares)))
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """The coefficients v = theta / lam have relative errors; K is taken to be positive semi-definite."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.kernels.rbf import Radial
-from fenchel.numerics.rounding import ELEMENTARY
+from fenchel.kernels.rbf import Radial, most_terms
+from fenchel.numerics.rounding import ELEMENTARY, gamma
 
 #: examples per kernel call for the diagonal
 _DIAGONAL_BLOCK = 32
@@ -33,7 +33,12 @@ class KernelRows:
         """Roundings of sqrt(K_ii K_jj) in an entry: those of a product of two rows, times the degree."""
         if self.radial is not None:
             return self.radial.entry_roundings
-        return self.degree * (self.X.shape[1] + 4.0) + ELEMENTARY
+        return self.degree * (most_terms(self.X) + 4.0) + ELEMENTARY
+
+    @property
+    def entry_error(self) -> float:
+        """``entry_roundings`` as a number relative to sqrt(K_ii K_jj)."""
+        return gamma(self.entry_roundings)
 
     def __call__(self, examples: Array) -> Floats:
         return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)

@@ -34,6 +34,11 @@ class LazyGram(GramDesign):
         self.diagonal = self._rows_on_demand.diagonal
         self._demanded = False
 
+    @property
+    def entry_error(self) -> float:  # type: ignore[override]
+        """That of the matrix in memory; the bounds of rows on demand have their own."""
+        return self._source.entry_error if self._is_whole else 0.0
+
     @cached_property
     def _values(self) -> Floats:  # type: ignore[override]
         return GramDesign(self._source.whole()).descending().values
@@ -86,8 +91,7 @@ def gram_of(rows: KernelRows, megabytes: float, *, named: bool) -> KernelDesign:
         return cached_gram(rows, megabytes, named=named)
     if rows.radial is not None and n >= _FEWEST and _MEMORY * gram_megabytes(n) <= megabytes:
         return LazyGram(rows)
-    gram = GramDesign(rows.whole())
-    return gram if named else gram.definite()
+    return GramDesign(rows.whole(), entry_error=rows.entry_error) if named else GramDesign(rows.whole()).definite()
 
 
 def gram_megabytes(n: int) -> float:

@@ -113,11 +113,11 @@ class Radial:
     def entry_roundings(self) -> float:
         """A bound on the relative errors of the kernel between rows of Z, in units of u.
 
-        The exponent is off by (d + 4) u (gamma |x|^2 + gamma |z|^2); where this is too much it is computed from the
+        The exponent is off by (m + 4) u (gamma |x|^2 + gamma |z|^2); where this is too much it is computed from the
         differences of the rows, or the kernel is below u.
         """
         sizes = min(2.0 * float(np.max(self._squares, initial=0.0)), _EXPONENT_TOLERANCE / EPS)
-        return (self.Z.shape[1] + 4.0) * sizes + ELEMENTARY
+        return (most_terms(self.Z) + 4.0) * sizes + ELEMENTARY
 
     def _squared_norms(self, X: Any) -> Floats:
         """gamma |x|^2 of each row."""
@@ -168,3 +168,10 @@ class Radial:
             else:
                 differences = (differences.toarray() if sp.issparse(differences) else differences) - x
             found[block] = -self._squared_norms(differences)
+
+
+def most_terms(Z: Any) -> int:
+    """The largest number m of terms that are not zero in a sum over the features of two rows."""
+    if not sp.issparse(Z) or Z.format != "csr":
+        return int(Z.shape[1])
+    return int(min(Z.shape[1], 2 * np.max(np.diff(Z.indptr), initial=0)))
