@@ -249,7 +249,7 @@ FAULTS = (
     Fault("C of a ranking twice as large", f"{ESTIMATORS}.ranker:lam_of", times(0.5), part="estimators"),
     Fault("C of chains twice as large", f"{ESTIMATORS}.sequences:lam_of", times(0.5), part="estimators"),
     Fault("class weights ignored", f"{ESTIMATORS}.labels:_class_weights", _without_classes, part="estimators"),
-    Fault("always converged", f"{ESTIMATORS}.base:LinearEstimator._has_converged", always(True), part="estimators"),
+    Fault("always converged", f"{ESTIMATORS}.stored_fit:StoredFit._has_converged", always(True), part="estimators"),
     Fault("intervals too narrow", f"{CERTIFICATE}.optimum:OptimumBall.score_intervals", _narrow, part="estimators"),
     Fault("certificates not summed", f"{CERTIFICATE}.certificate:Certificate.__add__", _first_alone, part="estimators"),
 )
