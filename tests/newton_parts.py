@@ -37,7 +37,7 @@ def choose_way(way, monkeypatch, residual=1e-13):
     if way == "subsample":
         for name, value in (("_SHORT_ROW", 0), ("_FEW_FEATURES", 0)):
             monkeypatch.setattr(direction_module, name, value)
-        monkeypatch.setattr(direction_module, "_FEWEST_ROWS_PER_UNKNOWN", 1)
+        monkeypatch.setattr(direction_module, "FEWEST_ROWS_PER_UNKNOWN", 1)
         monkeypatch.setattr(direction_module, "_MOST_ROWS_PER_UNKNOWN", 1)
     if way == "many":
         monkeypatch.setattr(direction_module, "MOST_FEATURES", 0)

@@ -90,7 +90,7 @@ SKLEARN = {
     ),
     "KernelRidge": lambda X, y, k, z: (
         kernel_ridge.KernelRidge(alpha=0.7, kernel="rbf", gamma=0.3).fit(X, y),
-        KernelRegressor(C=1 / 0.7, gamma=0.3, fit_intercept=False, tol=1e-12).fit(X, y),
+        KernelRegressor(C=1 / 0.7, gamma=0.3, fit_intercept=False, tol=1e-10).fit(X, y),
     ),
 }
 #: stochastic gradients, averaged: close to the optimum after many epochs
