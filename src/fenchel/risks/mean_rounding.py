@@ -84,7 +84,7 @@ class RoundedMean(Risk):
         return tree_sum(self.conjugate_error_terms(theta, self.mean_roundings))
 
     def rough_conjugate_error(self, size: float, conjugate: float) -> float:
-        """``conjugate_error`` from the sum of |theta_i|, for a loss whose f* is piecewise quadratic or Lipschitz."""
+        """``conjugate_error`` from the 1-norm of theta, for a loss whose f* is piecewise quadratic or Lipschitz."""
         slope = self.loss.largest_conjugate_slope
         linear = self.largest_label * (size + SMALLEST_SIZE * self.labels.size)
         if math.isfinite(slope):
