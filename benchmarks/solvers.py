@@ -4,7 +4,7 @@
     python benchmarks/solvers.py --family text --C 1             these problems
     python benchmarks/solvers.py --report-only
 
-Every solver of the table (solvers/choose.py) that supports a problem runs on it, ``auto`` among them, each for at most
+Every solver of the table (solvers/rules.py) that supports a problem runs on it, ``auto`` among them, each for at most
 five times the shortest time so far.  Then ``auto`` and the solvers of less than twice the shortest time run two more
 times, in turns, if that is less than two seconds; medians count.  Times and limits are processor seconds of one thread.
 The rules are set on problems that benchmarks/cells.py leaves open for tuning; the column "held out" marks the others.
@@ -139,8 +139,8 @@ def problem_of(family: str, data: DataSet, loss: str, C: float) -> Any:
 
 def _measured(family: str, data: DataSet, loss: str, C: float, tol: float, cap: float) -> Cell:
     from fenchel import solve
-    from fenchel.solvers.choose import TABLE
     from fenchel.solvers.named import SOLVERS
+    from fenchel.solvers.rules import TABLE
 
     problem = partial(problem_of, family, data, loss, C)
     names = dict.fromkeys(name for row in TABLE for name in row.solvers)

@@ -28,7 +28,7 @@ from campaign import (
     structured_exact,
     targets,
 )
-from campaign.fitted import run_fit
+from campaign.fitted import run_fit, run_kernel_fit
 from campaign.judging import Outcome, run_case
 from campaign.loops import use_plain_loops
 from fenchel import Model, Problem, Witness
@@ -155,6 +155,12 @@ def test_a_fit_whose_classes_can_not_be_separated_is_no_defect():
     outcome = run_fit(2720, 5958)
     assert infeasible_exact.WORDS in outcome.refused
     assert not outcome.unexpected
+
+
+def test_risks_that_overflow_are_not_infeasible():
+    """A polynomial kernel of degree 6 with the exponential loss, which has no constraints."""
+    outcome = run_kernel_fit(3, 2302)
+    assert not outcome.refused and not outcome.unexpected and not outcome.wrong
 
 
 def test_every_estimator_is_drawn():

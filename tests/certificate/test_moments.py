@@ -151,6 +151,14 @@ def test_points_of_a_path_need_no_product_with_the_data(monkeypatch):
     assert abs(theta.sum()) < 1e-12
 
 
+def assert_path_of_the_present_rows(problem, lams):
+    fresh = replace(problem, design=problem.design.part(0, len(problem.risk.shares)))
+    for solution, lam in zip(follow(problem, lams, tol=1e-4), lams, strict=True):
+        again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
+        assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
+        assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+
+
 @intercepts
 @pytest.mark.parametrize("change", ["rows", "order", "entry"])
 @pytest.mark.parametrize("dtype", [float, np.float32])
@@ -164,11 +172,7 @@ def test_rows_that_were_changed_in_place_have_other_moments(change, dtype, inter
         rng.shuffle(X)
     else:
         X[slice(None) if change == "rows" else (7, 2)] *= 3.0
-    fresh = replace(problem, design=problem.design.part(0, 300))
-    for solution, lam in zip(follow(problem, lams, tol=1e-4), lams, strict=True):
-        again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
-        assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
-        assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+    assert_path_of_the_present_rows(problem, lams)
 
 
 @intercepts
@@ -181,11 +185,7 @@ def test_entries_that_changed_places_between_rows_with_the_same_label_have_other
     follow(problem, lams, tol=1e-4)
     same = np.flatnonzero(y > 0.0)
     X[same, 2] = np.sort(X[same, 2])[np.argsort(np.argsort(X[same, 0]))]
-    fresh = replace(problem, design=problem.design.part(0, 256))
-    for solution, lam in zip(follow(problem, lams, tol=1e-4), lams, strict=True):
-        again = judge(fresh.with_lam(lam), solution.model, Witness(solution.witness.theta)).certificate
-        assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-9)
-        assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+    assert_path_of_the_present_rows(problem, lams)
 
 
 @intercepts

@@ -16,9 +16,10 @@ from fenchel.regularizers import ElasticNet, Entropy, FreeDirections, QNorm, Qua
 from fenchel.risks import F1, BreakEven, ChainLogistic, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
 from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
-from fenchel.solvers.choose import TABLE, Candidate, choose, processors
+from fenchel.solvers.choose import Candidate, choose, processors
 from fenchel.solvers.facts import Facts, facts_of
 from fenchel.solvers.newton_cost import step_passes
+from fenchel.solvers.rules import TABLE
 
 #: the module: the package has the function of the same name
 table = importlib.import_module("fenchel.solvers.choose")

@@ -1,4 +1,4 @@
-"""The properties of a problem on which the table of ``solver="auto"`` depends (``solvers.choose``)."""
+"""The properties of a problem on which the table of ``solver="auto"`` depends (``solvers.rules``)."""
 
 from __future__ import annotations
 

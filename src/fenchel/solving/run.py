@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, gathered, judge
+from fenchel.certificate.trivial import zero_objective
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
-from fenchel.solvers.choose import Candidate, NextCost
+from fenchel.solvers.choose import Candidate
+from fenchel.solvers.rules import NextCost
 from fenchel.solving.checkpoint import Checkpoint
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.floor import RoundsAtFloor
@@ -207,7 +209,9 @@ class Run:
                 return Status.STALLED
             if self.at_floor.unresolved:
                 return Status.UNRESOLVED
-            if certificate.primal == math.inf and certificate.dual >= self.problem.level_bound:
+            # risks overflow, too: the zero model has a finite one then, and meets the constraints if there are any
+            infinite = certificate.primal == math.inf and zero_objective(self.problem) == math.inf
+            if infinite and certificate.dual >= self.problem.level_bound:
                 return Status.INFEASIBLE
             if self._decayed():
                 return Status.DECAYED
